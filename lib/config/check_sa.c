@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// SAs: direction, who uses them, what must not be shared.
+#include "check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct node *
+sa_item(const struct check *k, uint32_t i)
+{
+	return k->l->items[SEC_SAD][i];
+}
+
+// Which of the two ends is ours? @return the direction is known
+static bool
+sa_direction(struct check *k, uint32_t i)
+{
+	struct cfg_sa *sa = &k->c->sas[i];
+	const struct node *item = sa_item(k, i);
+	bool src_ours, dst_ours;
+	const struct own *o;
+
+	if (sa->src.family == 0 || sa->dst.family == 0)
+		return false;
+	if (sa->src.family != sa->dst.family) {
+		item_error(k->l, item, "dst", "is not of the family of src; both outer addresses are of "
+			   "one family");
+		return false;
+	}
+	src_ours = own_is_port(k, &sa->src);
+	dst_ours = own_is_port(k, &sa->dst);
+	sa->inbound = dst_ours;
+	if (k->l->unsure[SEC_PORTS])
+		return false;
+	if (src_ours && dst_ours) {
+		item_error(k->l, item, "dst", "is our own address, and so is src; one end is the peer's");
+		return false;
+	}
+	if (!src_ours && !dst_ours) {
+		o = own_find(k, &sa->src);
+		if (o == NULL)
+			o = own_find(k, &sa->dst);
+		item_error(k->l, item, NULL, o != NULL
+			   ? "our end is an address of a tunnel; write the outer address, which is on "
+			     "a port"
+			   : "neither src nor dst is an address of a port; one end is ours");
+		return false;
+	}
+	return true;
+}
+
+// What depends on the direction.
+static void
+sa_check_sequence(struct check *k, uint32_t i, bool directed)
+{
+	struct cfg_sa *sa = &k->c->sas[i];
+	const struct node *item = sa_item(k, i);
+
+	if (!sa->esn && sa->sequence > UINT32_MAX)
+		item_error(k->l, item, "sequence", "%" PRIu64 " is larger than 4294967295, the last "
+			   "number without ESN; write a smaller one, or esn: true", sa->sequence);
+	if (!directed)
+		return;
+	if (sa->inbound) {
+		// RFC 4303 section 3.3.3: the high half is guessed from the window.
+		if (sa->esn && sa->replay_window == 0)
+			item_error(k->l, item, "replay-window", "0 cannot go with esn: true (RFC 4303 "
+				   "section 3.3.3); write 128, or take it out");
+		return;
+	}
+	if (node_find(item, "replay-window") != NULL)
+		item_error(k->l, item, "replay-window", "has no meaning on an outbound SA; take it out");
+	sa->replay_window = 0;
+	if (alg_get(sa->cipher)->counter && k->c->state == NULL && !k->c->allow_nonce_reuse)
+		item_error(k->l, item, node_find(item, "aead") != NULL ? "aead" : "cipher",
+			   "static keys repeat nonces after a restart, which breaks %s (%s); set "
+			   "system.state to the path of a state file", alg_get(sa->cipher)->name,
+			   alg_get(sa->cipher)->rfc);
+}
+
+static bool
+tunnel_matches(const struct cfg_tunnel *t, const struct cfg_sa *sa)
+{
+	const struct addr *src = sa->inbound ? &t->remote : &t->local;
+	const struct addr *dst = sa->inbound ? &t->local : &t->remote;
+
+	return addr_cmp(src, &sa->src) == 0 && addr_cmp(dst, &sa->dst) == 0;
+}
+
+static bool
+policy_matches(const struct cfg_policy *p, const struct cfg_sa *sa)
+{
+	return p->action == CFG_PROTECT && (p->dir == CFG_IN) == sa->inbound &&
+	       (p->reqid == 0 || p->reqid == sa->reqid) &&
+	       addr_cmp(&p->tunnel_src, &sa->src) == 0 && addr_cmp(&p->tunnel_dst, &sa->dst) == 0;
+}
+
+// Nobody uses this SA: say the nearest reason.
+static void
+sa_report_unused(struct check *k, uint32_t i, const struct cfg_tunnel *same_reqid)
+{
+	const struct cfg_sa *sa = &k->c->sas[i];
+	const struct node *item = sa_item(k, i);
+	char local[ADDR_STRLEN], remote[ADDR_STRLEN];
+
+	if (k->l->unsure[SEC_TUNNELS] || k->l->unsure[SEC_SPD] || k->l->unsure[SEC_SAD])
+		return;
+	if (same_reqid != NULL) {
+		addr_format(&same_reqid->local, local);
+		addr_format(&same_reqid->remote, remote);
+		item_error(k->l, item, "reqid", "%u is tunnel %s, whose outer addresses are %s and %s, not "
+			   "those of this SA; make them equal", sa->reqid, same_reqid->name,
+			   local, remote);
+		return;
+	}
+	for (uint32_t j = 0; j < k->c->n_tunnels; j++) {
+		if (tunnel_matches(&k->c->tunnels[j], sa)) {
+			item_error(k->l, item, sa->reqid != 0 ? "reqid" : NULL, "is used by nothing; its "
+				   "addresses are those of tunnel %s, so write reqid: %u",
+				   k->c->tunnels[j].name, k->c->tunnels[j].reqid);
+			return;
+		}
+	}
+	item_error(k->l, item, sa->reqid != 0 ? "reqid" : NULL, "is used by no tunnel and no policy; "
+		   "add one with these addresses, or take the SA out");
+}
+
+static void
+sa_check_use(struct check *k, uint32_t i)
+{
+	const struct cfg_sa *sa = &k->c->sas[i];
+	const struct cfg_tunnel *same_reqid = NULL;
+
+	for (uint32_t j = 0; sa->reqid != 0 && j < k->c->n_tunnels; j++) {
+		if (k->c->tunnels[j].reqid != sa->reqid)
+			continue;
+		same_reqid = &k->c->tunnels[j];
+		if (tunnel_matches(same_reqid, sa))
+			k->sa_used[i] = k->sa_tunnel[i] = true;
+	}
+	for (uint32_t j = 0; j < k->c->n_policies && !k->sa_used[i]; j++)
+		k->sa_used[i] = policy_matches(&k->c->policies[j], sa);
+	if (!k->sa_used[i])
+		sa_report_unused(k, i, same_reqid);
+	// A tunnel has its own report.
+	if (!k->sa_tunnel[i] && !sa->inbound)
+		check_outer_route(k, sa_item(k, i), "dst", &sa->dst);
+}
+
+static bool
+key_equal(const struct cfg_key *a, const struct cfg_key *b)
+{
+	return a->len > 0 && a->len == b->len && memcmp(a->b, b->b, a->len) == 0;
+}
+
+// What two SAs must not have in common.
+static void
+sa_check_pair(struct check *k, uint32_t j, uint32_t i)
+{
+	const struct cfg_sa *a = &k->c->sas[j], *b = &k->c->sas[i];
+	const struct node *item = sa_item(k, i);
+	char text[ADDR_STRLEN];
+
+	if (a->spi != 0 && a->spi == b->spi && b->dst.family != 0 && addr_cmp(&a->dst, &b->dst) == 0)
+		item_error(k->l, item, "spi", "%u with dst %s is there already (line %u); give each SA to "
+			   "one address its own SPI", b->spi, addr_format(&b->dst, text), a->at.line);
+	if (strcmp(a->name, b->name) == 0 && node_find(item, "name") != NULL)
+		item_error(k->l, item, "name", "\"%s\" is the name of an SA already (line %u); take "
+			   "another one", b->name, a->at.line);
+}
+
+// Warn once an SA when another one before it has the same key.
+static void
+sa_check_shared_key(struct check *k, uint32_t i)
+{
+	const struct cfg_sa *b = &k->c->sas[i];
+
+	for (uint32_t j = 0; j < i; j++) {
+		const struct cfg_sa *a = &k->c->sas[j];
+
+		if (key_equal(&a->key, &b->key)) {
+			bool counter = alg_get(a->cipher)->counter && alg_get(b->cipher)->counter;
+
+			item_warning(k->l, sa_item(k, i), "key", counter
+				     ? "is the key of SA %s too (line %u), and both count their nonces "
+				       "from the same start: whoever sees both can read and forge "
+				       "packets; give each SA its own key"
+				     : "is the key of SA %s too (line %u); give each SA its own key",
+				     a->name, a->at.line);
+			return;
+		}
+		if (key_equal(&a->auth_key, &b->auth_key)) {
+			item_warning(k->l, sa_item(k, i), "auth-key", "is the auth-key of SA %s too (line "
+				     "%u); give each SA its own key", a->name, a->at.line);
+			return;
+		}
+	}
+}
+
+// Of two outbound SAs for the same traffic only one can be sent on.
+static void
+sa_check_twin(struct check *k, uint32_t i)
+{
+	const struct cfg_sa *b = &k->c->sas[i];
+
+	for (uint32_t j = 0; j < i; j++) {
+		const struct cfg_sa *a = &k->c->sas[j];
+
+		if (!k->sa_used[j] || a->inbound || a->reqid != b->reqid ||
+		    addr_cmp(&a->src, &b->src) != 0 || addr_cmp(&a->dst, &b->dst) != 0)
+			continue;
+		item_warning(k->l, sa_item(k, i), NULL, "SA %s (line %u) is outbound for the same traffic, "
+			     "and only the first is sent on; take one out, or give it another reqid",
+			     a->name, a->at.line);
+		return;
+	}
+}
+
+// A tunnel without one of its two directions drops what is sent that way.
+static void
+tunnel_check_sas(struct check *k, uint32_t t)
+{
+	const struct cfg_tunnel *tunnel = &k->c->tunnels[t];
+	bool in = false, out = false;
+
+	for (uint32_t i = 0; i < k->c->n_sas; i++) {
+		const struct cfg_sa *sa = &k->c->sas[i];
+
+		if (sa->reqid != tunnel->reqid || !tunnel_matches(tunnel, sa))
+			continue;
+		in = in || sa->inbound;
+		out = out || !sa->inbound;
+	}
+	if (!out)
+		item_warning(k->l, k->l->items[SEC_TUNNELS][t], NULL, "has no outbound SA, so that "
+			     "everything routed into it is dropped (sa_missing); add one to sad: with "
+			     "reqid: %u", tunnel->reqid);
+	if (!in)
+		item_warning(k->l, k->l->items[SEC_TUNNELS][t], NULL, "has no inbound SA, so that "
+			     "nothing can come out of it; add one to sad: with reqid: %u",
+			     tunnel->reqid);
+}
+
+void
+check_sas(struct check *k)
+{
+	const struct config *c = k->c;
+
+	for (uint32_t i = 0; i < c->n_sas; i++) {
+		bool directed = sa_direction(k, i);
+
+		for (uint32_t j = 0; j < i; j++)
+			sa_check_pair(k, j, i);
+		sa_check_shared_key(k, i);
+		sa_check_sequence(k, i, directed);
+		if (!directed)
+			continue;
+		sa_check_use(k, i);
+		if (!c->sas[i].inbound && k->sa_used[i])
+			sa_check_twin(k, i);
+	}
+	for (uint32_t t = 0; t < c->n_tunnels; t++)
+		if (!k->l->unsure[SEC_SAD] && !k->l->unsure[SEC_PORTS] && c->tunnels[t].reqid != 0 &&
+		    c->tunnels[t].local.family != 0 && c->tunnels[t].remote.family != 0)
+			tunnel_check_sas(k, t);
+}

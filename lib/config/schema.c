@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "schema.h"
+
+#include "config.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+const struct schema_section schema_sections[SEC_COUNT] = {
+	[SEC_SYSTEM] = {"system", SHAPE_SINGLE, 1, "What concerns the program as a whole."},
+	[SEC_LAB] = {"lab", SHAPE_SINGLE, 1,
+		     "Switches that take a protection away. They are for a laboratory, and each "
+		     "one only works when its value is the word *lab-only*."},
+	[SEC_PORTS] = {"ports", SHAPE_NAMED, 32,
+		       "The network ports, each under a name of your choice. A port is found in "
+		       "exactly one way: by *pci*, by *device*, or by *mac* alone. This is the only "
+		       "section that must be there."},
+	[SEC_TUNNELS] = {"tunnels", SHAPE_NAMED, 1024,
+			 "Route-based IPsec interfaces: what is routed into one is sealed with the "
+			 "outbound SA of the same *reqid* and outer addresses. Names are shared "
+			 "with ports."},
+	[SEC_NEIGHBOURS] = {"neighbours", SHAPE_LIST, 65536,
+			    "Static ARP and NDP entries. Other neighbours are resolved as needed."},
+	[SEC_ROUTES] = {"routes", SHAPE_LIST, 100000,
+			"Static routes. The prefixes of ports and tunnels are routes already. "
+			"A route names *via*, or *port*, or both, or *tunnel*, or *discard*."},
+	[SEC_SAD] = {"sad", SHAPE_LIST, 4096,
+		     "Security associations with static keys. An SA is inbound when its *dst* is "
+		     "an address of one of our ports, outbound when its *src* is."},
+	[SEC_SPD] = {"spd", SHAPE_LIST, 10000,
+		     "Policies. The lowest *priority* that matches wins, then the order of the "
+		     "file; what no policy and no tunnel takes is dropped."},
+};
+
+#define CIPHERS "aes-cbc|aes-ctr|null"
+#define AEADS "aes-gcm-16|aes-gcm-12|aes-gcm-8|chacha20-poly1305"
+#define AUTHS "hmac-sha1-96|hmac-sha256-128|hmac-sha384-192|hmac-sha512-256"
+
+// clang-format off
+const struct schema_key schema_keys[] = {
+	{SEC_SYSTEM, "name", TYPE_TEXT, false, 0, 0, NULL, "sgw",
+	 "Name of this gateway: a-z, 0-9 and -, at most 31. Processes on one machine need different names"},
+	{SEC_SYSTEM, "state", TYPE_TEXT, false, 0, 0, NULL, NULL,
+	 "Absolute path of the state file, which keeps sequence numbers over a restart. Needed by outbound SAs with AEAD or CTR"},
+	{SEC_SYSTEM, "mbufs", TYPE_NUMBER, false, 1024, 1048576, NULL, "16384",
+	 "Packet buffers; each takes a little more than 2 KiB of memory"},
+	{SEC_SYSTEM, "idle", TYPE_CHOICE, false, 0, 0, "sleep|poll", "sleep",
+	 "What a worker does without packets: *sleep* gives the core back, *poll* keeps it"},
+
+	{SEC_LAB, "allow-nonce-reuse", TYPE_CHOICE, false, 0, 0, "lab-only", NULL,
+	 "Lets outbound AEAD and CTR SAs run without *system.state*, although nonces then repeat after a restart"},
+	{SEC_LAB, "allow-published-keys", TYPE_CHOICE, false, 0, 0, "lab-only", NULL,
+	 "Lets the published sample key pass, and keys in files that group or others can read"},
+
+	{SEC_PORTS, "mac", TYPE_MAC, false, 0, 0, NULL, NULL,
+	 "MAC address. Alone, it finds the NIC; beside *pci* or *device* it is set on the port"},
+	{SEC_PORTS, "pci", TYPE_TEXT, false, 0, 0, NULL, NULL,
+	 "PCI address of the NIC, as \"0000:02:00.0\""},
+	{SEC_PORTS, "device", TYPE_TEXT, false, 0, 0, NULL, NULL,
+	 "Virtual device that sgw makes itself: net_af_packet, net_tap, net_memif, net_pcap, net_ring or net_null, with a number and its arguments, as \"net_tap0,iface=t0\""},
+	{SEC_PORTS, "addresses", TYPE_LIST, false, 0, 64, NULL, NULL,
+	 "Own addresses with prefix lengths, as [198.18.0.209/24, \"2001:2::209/64\"]"},
+	{SEC_PORTS, "mtu", TYPE_NUMBER, false, 1280, 9000, NULL, "1500",
+	 "Longest IP packet in bytes"},
+
+	{SEC_TUNNELS, "local", TYPE_ADDRESS, true, 0, 0, NULL, NULL,
+	 "Outer address on this side, one of a port's own addresses"},
+	{SEC_TUNNELS, "remote", TYPE_ADDRESS, true, 0, 0, NULL, NULL,
+	 "Outer address of the peer. It must be reached through a port, never through a tunnel"},
+	{SEC_TUNNELS, "reqid", TYPE_NUMBER, true, 1, UINT32_MAX, NULL, NULL,
+	 "The number that ties SAs to the tunnel"},
+	{SEC_TUNNELS, "addresses", TYPE_LIST, false, 0, 64, NULL, NULL,
+	 "Own addresses inside the tunnel, with prefix lengths. A gateway in one of these prefixes is reached through the tunnel"},
+	{SEC_TUNNELS, "mtu", TYPE_NUMBER, false, 1280, 9000, NULL, NULL,
+	 "Longest inner packet in bytes; computed from the SA and the port when absent"},
+
+	{SEC_NEIGHBOURS, "port", TYPE_REF, true, 0, 0, NULL, NULL,
+	 "Port behind which the neighbour is"},
+	{SEC_NEIGHBOURS, "address", TYPE_ADDRESS, true, 0, 0, NULL, NULL,
+	 "Its IPv4 or IPv6 address, inside a prefix of the port, or link-local"},
+	{SEC_NEIGHBOURS, "mac", TYPE_MAC, true, 0, 0, NULL, NULL,
+	 "Its MAC address"},
+
+	{SEC_ROUTES, "to", TYPE_PREFIX, true, 0, 0, NULL, NULL,
+	 "Destination prefix without host bits; 0.0.0.0/0 and \"::/0\" are default routes"},
+	{SEC_ROUTES, "via", TYPE_ADDRESS, false, 0, 0, NULL, NULL,
+	 "Gateway, inside a prefix of a port or tunnel; a link-local one (fe80::/10) needs *port* beside it"},
+	{SEC_ROUTES, "port", TYPE_REF, false, 0, 0, NULL, NULL,
+	 "Out of this port; without *via*, the destinations are neighbours"},
+	{SEC_ROUTES, "tunnel", TYPE_REF, false, 0, 0, NULL, NULL,
+	 "Into this tunnel"},
+	{SEC_ROUTES, "discard", TYPE_BOOL, false, 0, 0, NULL, NULL,
+	 "true: drop, for instance what must not follow a default route"},
+
+	{SEC_SAD, "name", TYPE_NAME, false, 0, 0, NULL, NULL,
+	 "Name in messages and statistics; the SPI in hex when absent"},
+	{SEC_SAD, "spi", TYPE_NUMBER, true, 256, UINT32_MAX, NULL, NULL,
+	 "Security parameters index; 0 to 255 are reserved (RFC 4303 section 2.1)"},
+	{SEC_SAD, "src", TYPE_ADDRESS, true, 0, 0, NULL, NULL,
+	 "Outer source address"},
+	{SEC_SAD, "dst", TYPE_ADDRESS, true, 0, 0, NULL, NULL,
+	 "Outer destination address"},
+	{SEC_SAD, "mode", TYPE_CHOICE, true, 0, 0, "tunnel", NULL,
+	 "Only *tunnel* in this release"},
+	{SEC_SAD, "reqid", TYPE_NUMBER, false, 1, UINT32_MAX, NULL, NULL,
+	 "Ties the SA to the tunnel or policy with the same number"},
+	{SEC_SAD, "aead", TYPE_CHOICE, false, 0, 0, AEADS, NULL,
+	 "Combined encryption and integrity; takes the place of *cipher* and *auth*"},
+	{SEC_SAD, "cipher", TYPE_CHOICE, false, 0, 0, CIPHERS, NULL,
+	 "Encryption, together with *auth*. *null* encrypts nothing and must be spelled out"},
+	{SEC_SAD, "key", TYPE_KEY, false, 0, 0, NULL, NULL,
+	 "Key of *aead* or *cipher*: 16, 24 or 32 bytes (chacha20-poly1305: 32), and for AEAD and CTR 4 bytes of salt behind it"},
+	{SEC_SAD, "auth", TYPE_CHOICE, false, 0, 0, AUTHS, NULL,
+	 "Integrity, together with *cipher*"},
+	{SEC_SAD, "auth-key", TYPE_KEY, false, 0, 0, NULL, NULL,
+	 "Key of *auth*: 20, 32, 48 or 64 bytes, in the order of the algorithms above"},
+	{SEC_SAD, "esn", TYPE_BOOL, false, 0, 0, NULL, "false",
+	 "Extended (64-bit) sequence numbers; both sides must agree"},
+	{SEC_SAD, "replay-window", TYPE_NUMBER, false, 0, CFG_REPLAY_MAX, NULL, "128",
+	 "Inbound: packets in the replay window; 0 switches the check off"},
+	{SEC_SAD, "encapsulation", TYPE_CHOICE, false, 0, 0, "none|udp", "none",
+	 "*udp*: ESP in UDP for the way through NAT (RFC 3948)"},
+	{SEC_SAD, "udp-source-port", TYPE_NUMBER, false, 1, 65535, NULL, "4500",
+	 "UDP source port, with *encapsulation: udp*"},
+	{SEC_SAD, "udp-destination-port", TYPE_NUMBER, false, 1, 65535, NULL, "4500",
+	 "UDP destination port, with *encapsulation: udp*"},
+	{SEC_SAD, "sequence", TYPE_NUMBER, false, 0, UINT64_MAX - 1, NULL, "0",
+	 "Last sequence number that was sent or seen before the start"},
+
+	{SEC_SPD, "dir", TYPE_CHOICE, true, 0, 0, "in|out", NULL,
+	 "*out*: packets on their way to a tunnel; *in*: packets as they came out of one, or in clear"},
+	{SEC_SPD, "src", TYPE_RANGE, true, 0, 0, NULL, NULL,
+	 "Inner source: address, prefix, first-last, *any4*, *any6*, or *any* for both"},
+	{SEC_SPD, "dst", TYPE_RANGE, true, 0, 0, NULL, NULL,
+	 "Inner destination, likewise"},
+	{SEC_SPD, "proto", TYPE_TEXT, false, 0, 255, NULL, "any",
+	 "*any*, *tcp*, *udp*, *icmp*, *icmpv6*, *sctp*, *gre*, *esp*, *ah*, *ospf*, or a number"},
+	{SEC_SPD, "sport", TYPE_PORTS, false, 0, 65535, NULL, NULL,
+	 "Source port or ports, as 443 or 1-1023; with tcp, udp or sctp"},
+	{SEC_SPD, "dport", TYPE_PORTS, false, 0, 65535, NULL, NULL,
+	 "Destination port or ports"},
+	{SEC_SPD, "action", TYPE_CHOICE, true, 0, 0, "discard|bypass|protect", NULL,
+	 "*protect* with IPsec, *bypass* it in clear, or *discard* the packet"},
+	{SEC_SPD, "tunnel", TYPE_PAIR, false, 0, 0, NULL, NULL,
+	 "For *protect*: outer source-destination, as 198.18.1.203-198.18.1.209"},
+	{SEC_SPD, "reqid", TYPE_NUMBER, false, 1, UINT32_MAX, NULL, NULL,
+	 "For *protect*: only SAs with this reqid; without it, any SA between the outer addresses"},
+	{SEC_SPD, "level", TYPE_CHOICE, false, 0, 0, "require", "require",
+	 "For *protect*: never in clear. There is no other level"},
+	{SEC_SPD, "priority", TYPE_NUMBER, false, 0, UINT32_MAX, NULL, "1000",
+	 "The lower wins"},
+};
+// clang-format on
+
+const uint32_t schema_n_keys = sizeof(schema_keys) / sizeof(schema_keys[0]);
+
+const struct schema_key *
+schema_find(enum section s, const char *key)
+{
+	for (uint32_t i = 0; i < schema_n_keys; i++)
+		if (schema_keys[i].section == s && strcmp(schema_keys[i].key, key) == 0)
+			return &schema_keys[i];
+	return NULL;
+}
+
+const struct schema_key *
+schema_get(enum section s, const char *key)
+{
+	const struct schema_key *k = schema_find(s, key);
+
+	assert(k != NULL);
+	return k;
+}
+
+const char *
+schema_type_name(enum schema_type t)
+{
+	static const char *const names[] = {
+		[TYPE_TEXT] = "text",
+		[TYPE_NAME] = "a name",
+		[TYPE_NUMBER] = "a number",
+		[TYPE_BOOL] = "true or false",
+		[TYPE_CHOICE] = "a word",
+		[TYPE_ADDRESS] = "an address",
+		[TYPE_PREFIX] = "a prefix",
+		[TYPE_RANGE] = "an address, prefix or range",
+		[TYPE_LIST] = "a list of address/length",
+		[TYPE_PAIR] = "address-address",
+		[TYPE_MAC] = "a MAC address",
+		[TYPE_KEY] = "a key",
+		[TYPE_PORTS] = "a port or first-last",
+		[TYPE_REF] = "the name of a port or tunnel",
+	};
+
+	return names[t];
+}
+
+// Text for scdoc, where an underscore or asterisk of the text itself would
+// change the face. Help texts mean their asterisks.
+static void
+scdoc_print(const char *text, const char *also, FILE *out)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '_' || strchr(also, *text) != NULL)
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+}
+
+static void
+value_print(const struct schema_key *k, FILE *out)
+{
+	if (k->type == TYPE_CHOICE) {
+		for (const char *p = k->choices; *p != '\0'; p++) {
+			if (*p == '|')
+				fputs(", ", out);
+			else
+				fputc(*p, out);
+		}
+	} else if (k->type == TYPE_NUMBER) {
+		fprintf(out, "%" PRIu64 " to %" PRIu64, k->min, k->max);
+	} else {
+		scdoc_print(schema_type_name(k->type), "*", out);
+	}
+}
+
+void
+config_print_keys(FILE *out)
+{
+	static const char *const shapes[] = {
+		[SHAPE_SINGLE] = "",
+		[SHAPE_NAMED] = ".NAME",
+		[SHAPE_LIST] = "[]",
+	};
+
+	for (int s = 0; s < SEC_COUNT; s++) {
+		const struct schema_section *sec = &schema_sections[s];
+
+		fprintf(out, "## %s\n\n", sec->name);
+		scdoc_print(sec->help, "", out);
+		if (sec->shape != SHAPE_SINGLE)
+			fprintf(out, " At most %u.", sec->max);
+		fputs("\n\n[[ *Key*\n:[ *Value*\n:[ *Default*\n:< *Meaning*\n", out);
+		for (uint32_t i = 0; i < schema_n_keys; i++) {
+			const struct schema_key *k = &schema_keys[i];
+
+			if (k->section != (enum section)s)
+				continue;
+			fprintf(out, "|  %s%s.%s\n:  ", sec->name, shapes[sec->shape], k->key);
+			value_print(k, out);
+			fprintf(out, "\n:  %s\n:  ",
+				k->required ? "required" : k->fallback != NULL ? k->fallback : "-");
+			scdoc_print(k->help, "", out);
+			fputc('\n', out);
+		}
+		fputc('\n', out);
+	}
+}
