@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "port.h"
+
+#include "log.h"
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_lcore.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define RX_DESCRIPTORS 1024
+#define TX_DESCRIPTORS 1024
+
+// What DPDK sees, for the message of one who named something else.
+static void
+list_devices(char *text, size_t size)
+{
+	size_t n = 0;
+	uint16_t id;
+
+	text[0] = '\0';
+	RTE_ETH_FOREACH_DEV(id) {
+		char name[RTE_ETH_NAME_MAX_LEN] = "?";
+		char mac[RTE_ETHER_ADDR_FMT_SIZE] = "?";
+		struct rte_ether_addr a;
+
+		rte_eth_dev_get_name_by_port(id, name);
+		if (rte_eth_macaddr_get(id, &a) == 0)
+			rte_ether_format_addr(mac, sizeof(mac), &a);
+		n += (size_t)snprintf(text + n, size - n, "%s%s (%s)", n > 0 ? ", " : "", name, mac);
+		if (n >= size)
+			return;
+	}
+	if (n == 0)
+		snprintf(text, size, "none");
+}
+
+static int
+find_mac(const struct cfg_port *c, struct port *p, struct err *err)
+{
+	char mac[MAC_STRLEN], seen[300];
+	uint16_t id;
+
+	RTE_ETH_FOREACH_DEV(id) {
+		struct rte_ether_addr a;
+
+		if (rte_eth_macaddr_get(id, &a) == 0 && memcmp(a.addr_bytes, c->mac.b, 6) == 0) {
+			p->port_id = id;
+			return 0;
+		}
+	}
+	list_devices(seen, sizeof(seen));
+	return err_set(err, EXIT_MACHINE, -ENODEV,
+		       "port %s: no NIC with MAC address %s is bound to DPDK (bound: %s); bind it with "
+		       "`dpdk-devbind.py -b vfio-pci ADDRESS`", c->name, mac_format(&c->mac, mac), seen);
+}
+
+static int
+find_pci(const struct cfg_port *c, struct port *p, struct err *err)
+{
+	char seen[300];
+
+	if (rte_eth_dev_get_port_by_name(c->device, &p->port_id) == 0)
+		return 0;
+	list_devices(seen, sizeof(seen));
+	return err_set(err, EXIT_MACHINE, -ENODEV,
+		       "port %s: no NIC at PCI address %s is bound to DPDK (bound: %s); bind it with "
+		       "`dpdk-devbind.py -b vfio-pci %s`", c->name, c->device, seen, c->device);
+}
+
+static int
+make_device(const struct cfg_port *c, struct port *p, struct err *err)
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+	int rc;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(c->device, ","), c->device);
+	rc = rte_dev_probe(c->device);
+	if (rc == 0)
+		rc = rte_eth_dev_get_port_by_name(name, &p->port_id);
+	if (rc != 0)
+		return err_set(err, EXIT_MACHINE, rc < 0 ? rc : -ENODEV,
+			       "port %s: device \"%s\" can not be made (%s); do its interface, file or "
+			       "driver and all its arguments exist? `--log-level=8` before -- tells more",
+			       c->name, c->device, rte_strerror(-rc));
+	p->virtual = true;
+	return 0;
+}
+
+int
+port_open(const struct cfg_port *c, struct port *p, struct err *err)
+{
+	*p = (struct port){0};
+	snprintf(p->name, sizeof(p->name), "%s", c->name);
+	switch (c->kind) {
+	case CFG_PORT_MAC:
+		return find_mac(c, p, err);
+	case CFG_PORT_PCI:
+		return find_pci(c, p, err);
+	case CFG_PORT_DEVICE:
+		return make_device(c, p, err);
+	}
+	return err_set(err, EXIT_BUG, -EINVAL, "port %s: unknown kind %d", c->name, c->kind);
+}
+
+static int
+setup_queues(struct port *p, const struct rte_eth_dev_info *info, uint16_t mtu,
+	     struct rte_mempool *pool)
+{
+	uint16_t n_rxd = RX_DESCRIPTORS, n_txd = TX_DESCRIPTORS;
+	struct rte_eth_rxconf rx = info->default_rxconf;
+	struct rte_eth_txconf tx = info->default_txconf;
+	struct rte_eth_conf conf = {.rxmode.mtu = mtu};
+	int rc;
+
+	if (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) {
+		conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
+		p->rx_cksum = true;
+	}
+	// All buffers are of one pool and have one owner, so that drivers may free fast.
+	conf.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+	if (p->n_rxq > 1) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_IP & info->flow_type_rss_offloads;
+		// One full queue of a worker that is late must not block the others.
+		rx.rx_drop_en = 1;
+	}
+	rx.offloads = conf.rxmode.offloads;
+	tx.offloads = conf.txmode.offloads;
+	rc = rte_eth_dev_configure(p->port_id, p->n_rxq, p->n_txq, &conf);
+	if (rc == 0)
+		rc = rte_eth_dev_adjust_nb_rx_tx_desc(p->port_id, &n_rxd, &n_txd);
+	for (uint16_t q = 0; rc == 0 && q < p->n_rxq; q++)
+		rc = rte_eth_rx_queue_setup(p->port_id, q, n_rxd,
+					    (unsigned int)rte_eth_dev_socket_id(p->port_id), &rx, pool);
+	for (uint16_t q = 0; rc == 0 && q < p->n_txq; q++)
+		rc = rte_eth_tx_queue_setup(p->port_id, q, n_txd,
+					    (unsigned int)rte_eth_dev_socket_id(p->port_id), &tx);
+	return rc;
+}
+
+// Frames to our MAC must arrive. Where the device can not be told about it, take
+// everything: eth_accept filters by itself in any case.
+static void
+setup_filters(const struct cfg_port *c, struct port *p)
+{
+	bool ours = true;
+
+	rte_eth_macaddr_get(p->port_id, &p->mac);
+	if (c->has_mac && memcmp(p->mac.addr_bytes, c->mac.b, 6) != 0) {
+		memcpy(p->mac.addr_bytes, c->mac.b, 6);
+		ours = rte_eth_dev_default_mac_addr_set(p->port_id, &p->mac) == 0;
+	}
+	if (p->virtual || !ours)
+		rte_eth_promiscuous_enable(p->port_id);
+	if (rte_eth_allmulticast_enable(p->port_id) != 0)
+		rte_eth_promiscuous_enable(p->port_id); // neighbour discovery is multicast
+}
+
+int
+port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers,
+	   struct rte_mempool *pool, struct err *err)
+{
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(p->port_id, &info);
+
+	if (rc != 0)
+		return err_set(err, EXIT_MACHINE, rc, "port %s: the device does not answer (%s)", c->name,
+			       rte_strerror(-rc));
+	p->n_rxq = RTE_MIN(n_workers, info.max_rx_queues);
+	p->n_txq = RTE_MIN(n_workers, info.max_tx_queues);
+	if (p->n_rxq == 0 || p->n_txq == 0)
+		return err_set(err, EXIT_MACHINE, -ENODEV, "port %s: device %s has %u rx and %u tx queues, "
+			       "one of each is the least; give it both in its device arguments", c->name,
+			       c->device, info.max_rx_queues, info.max_tx_queues);
+	rc = setup_queues(p, &info, c->mtu, pool);
+	if (rc != 0)
+		return err_set(err, EXIT_MACHINE, rc, "port %s: the device can not be set up with %u rx and "
+			       "%u tx queues and MTU %u (%s)", c->name, p->n_rxq, p->n_txq, c->mtu,
+			       rte_strerror(-rc));
+	setup_filters(c, p);
+	rc = rte_eth_dev_start(p->port_id);
+	if (rc != 0)
+		return err_set(err, EXIT_MACHINE, rc, "port %s: the device does not start (%s)", c->name,
+			       rte_strerror(-rc));
+	p->started = true;
+	return 0;
+}
+
+void
+port_close(struct port *p)
+{
+	struct rte_eth_dev_info info;
+	bool known = rte_eth_dev_info_get(p->port_id, &info) == 0;
+
+	if (p->started)
+		rte_eth_dev_stop(p->port_id);
+	rte_eth_dev_close(p->port_id);
+	if (p->virtual && known)
+		rte_dev_remove(info.device);
+	p->started = false;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// A port of the configuration as an ethdev: found or made, set up, started.
+#pragma once
+
+#include "config.h"
+#include "err.h"
+
+#include <rte_ether.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rte_mempool;
+
+struct port {
+	char name[CFG_NAME_MAX];   // of the configuration
+	uint16_t port_id;          // of ethdev
+	uint16_t n_rxq;            //
+	uint16_t n_txq;            // may be fewer than workers: then they share
+	struct rte_ether_addr mac; // that frames to us carry
+	bool rx_cksum;             // the device checks IPv4 header checksums
+	bool virtual;              // hotplugged by sgw, removed by port_close()
+	bool started;              //
+};
+
+/**
+ * Find the NIC, or hotplug the virtual device, that a port names.
+ * @return 0 or -errno, with err filled (EXIT_MACHINE: says what is there)
+ */
+int port_open(const struct cfg_port *c, struct port *p, struct err *err);
+
+/**
+ * Configure queues, MTU, MAC address, filters; start.
+ * @param n_workers  wanted number of rx and tx queues; fewer are taken when the
+ *                   device has no more
+ * @param pool       packet buffers
+ */
+int port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers,
+	       struct rte_mempool *pool, struct err *err);
+
+/** Stop and close; removes a device that port_open() made. */
+void port_close(struct port *p);
