@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// Our own anti-replay window: a bitmap ring in the shape of RFC 6479, exact for
+// any size. librte_ipsec's lets half of all replays through (docs/librte.md).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REPLAY_MAX 4096 // packets
+
+enum replay_verdict {
+	REPLAY_FRESH, // may pass, if its ICV holds
+	REPLAY_SEEN,  // was accepted before
+	REPLAY_LATE,  // left of the window, or sequence number zero
+};
+
+struct replay {
+	uint64_t top;       // highest sequence number accepted
+	uint32_t size;      // window in packets, 0: off (only zero is refused)
+	uint32_t words;     // power of two, at least one more than the window needs
+	uint32_t esn_width; // width with which the high half is inferred, 0: no ESN
+	uint64_t bits[];    // ring of words, bit (sequence mod 64) of word (sequence / 64)
+};
+
+/** Bytes that a window of this size takes. */
+uint32_t replay_bytes(uint32_t size);
+
+/**
+ * Set up a window in memory of replay_bytes(size).
+ *
+ * @param size       0…REPLAY_MAX
+ * @param esn_width  0 without ESN; else the window width W of RFC 4303 appendix
+ *                   A2.1 used to infer the high half, ≥ size (librte_ipsec must
+ *                   infer the same, so it is its width, not ours)
+ * @param top        highest sequence number taken as seen already; everything
+ *                   up to it counts as seen
+ */
+void replay_init(struct replay *r, uint32_t size, uint32_t esn_width, uint64_t top);
+
+/**
+ * The full sequence number of a packet, RFC 4303 appendix A2.1; without ESN the
+ * low half itself.
+ * @param low  from the packet, host byte order
+ */
+uint64_t replay_infer(const struct replay *r, uint32_t low);
+
+/** May this one pass? Changes nothing. Before the crypto. */
+enum replay_verdict replay_check(const struct replay *r, uint64_t sequence);
+
+/**
+ * Mark it as seen and slide the window: after its ICV was found right, never
+ * before (RFC 4303 section 3.4.3). Checks once more, since two copies can be in
+ * one burst.
+ * @return REPLAY_FRESH when it was marked, else as replay_check()
+ */
+enum replay_verdict replay_commit(struct replay *r, uint64_t sequence);

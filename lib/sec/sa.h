@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// A security association (RFC 4301 section 4.4.2) as the packet path uses it.
+// An SA outlives the tables that point to it: sequence number, window and
+// counters stay with it.
+#pragma once
+
+#include "addr.h"
+#include "alg.h"
+#include "config.h"
+#include "err.h"
+#include "replay.h"
+#include "state.h"
+
+#include <rte_ipsec.h>
+#include <rte_spinlock.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tunnel;
+
+#define SA_REASONS 80 // room for the path's drop reasons (checked there)
+
+// Counters of one SA in one worker, written by that worker alone.
+struct sa_stats {
+	uint64_t packets;           // sealed, or opened and found good
+	uint64_t bytes;             // of inner packets
+	uint64_t ended[SA_REASONS]; // by drop reason
+} __rte_cache_aligned;
+
+// How the IV that librte_ipsec writes is made what its RFC wants.
+enum sa_iv {
+	SA_IV_NONE, // NULL encryption
+	SA_IV_XOR,  // counter modes: sequence ^ iv[0], in packet and op
+	SA_IV_CBC,  // AES(sequence ^ secret): op's IV area = iv[0..1]
+};
+
+struct sa {
+	// Hot: read for every packet, never written after sa_create().
+	struct rte_ipsec_session session;
+	uint8_t crypto_slot;         // which crypto device
+	uint8_t family;              // of the outer header
+	bool inbound;                //
+	bool natt;                   // UDP encapsulation
+	bool esn;                    //
+	uint8_t iv_kind;             // enum sa_iv
+	uint8_t iv_len;              // bytes
+	uint8_t icv_len;             // bytes
+	uint8_t align;               // of the ciphertext, bytes
+	uint8_t sqh_len;             // 4 with ESN: high half that librte_ipsec appends
+	bool aead;                   //
+	uint8_t hdr_len;             // outbound: outer IP and UDP header, bytes
+	uint16_t index;              // into the tables' list of SAs
+	uint64_t iv[2];              //
+	struct addr src;             // outer addresses
+	struct addr dst;             //
+	const struct tunnel *tunnel; // which it belongs to
+	struct sa_stats *stats;      // one a worker
+
+	// Hot and written. Outbound: `sequence` is the last number handed out and
+	// runs up to `limit`, which the control thread moves ahead.
+	_Atomic uint64_t sequence __rte_cache_aligned;
+	_Atomic uint64_t limit;
+	// Inbound: serialises librte_ipsec's process and our window.
+	rte_spinlock_t lock;
+	struct replay *replay;
+
+	// Cold.
+	char name[CFG_NAME_MAX] __rte_cache_aligned;
+	uint32_t spi; // host byte order
+	uint32_t reqid;
+	enum alg_id cipher;
+	enum alg_id auth;
+	uint64_t end;              // last sequence number there is
+	struct state_sa *record;   // outbound: in the state file, NULL without one
+	uint64_t seen_sequence;    // control thread: at its last look
+	uint8_t warned;            // control thread: marks of use already told
+	void *crypto_session;      //
+	char fingerprint[17];      //
+	uint32_t n_workers;        //
+};
+
+/**
+ * Build an SA and its crypto session.
+ *
+ * @param c          checked configuration
+ * @param n_workers  how many statistics blocks; more than one makes outbound
+ *                   sequence numbers atomic
+ * @param iv_offset  bytes from the crypto op to its IV area
+ * @param state      state file for outbound SAs, or NULL
+ * @return NULL with err filled: EXIT_MACHINE when no crypto device can do it
+ */
+struct sa *sa_create(const struct cfg_sa *c, unsigned int n_workers, uint16_t iv_offset,
+		     struct state *state, struct err *err);
+
+/** Wipe and free. Nothing may be in flight. NULL is allowed. */
+void sa_free(struct sa *sa);
+
+/**
+ * Take up to n sequence numbers of an outbound SA. librte_ipsec counts by itself
+ * in prepare(); exactly the number returned here must be given to it.
+ * @return how many may be used, 0…n
+ */
+static inline uint16_t
+sa_sequence_take(struct sa *sa, uint16_t n)
+{
+	uint64_t cur = atomic_load_explicit(&sa->sequence, memory_order_relaxed);
+	uint64_t limit = atomic_load_explicit(&sa->limit, memory_order_relaxed);
+	uint64_t take;
+
+	do {
+		take = limit > cur ? RTE_MIN((uint64_t)n, limit - cur) : 0;
+		if (take == 0)
+			return 0;
+	} while (!atomic_compare_exchange_weak_explicit(&sa->sequence, &cur, cur + take,
+							memory_order_relaxed, memory_order_relaxed));
+	return (uint16_t)take;
+}
+
+/** All workers' counters of an SA added up. */
+void sa_stats_sum(const struct sa *sa, struct sa_stats *out);
