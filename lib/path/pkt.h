@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// What sgw knows about a packet: the private area of its mbuf.
+//
+// Conventions inside lib/path, from eth_accept to neigh_resolve:
+// * m->data_off points at the IP header; the Ethernet header was cut off and is
+//   written anew in front by neigh_resolve. So l2_len is 0 everywhere.
+// * one segment a packet (the pool's buffers hold the largest MTU and ESP).
+// * m->port stays the port of arrival: that is where drops are counted. A packet
+//   that sgw makes itself carries the port of the packet that provoked it.
+#pragma once
+
+#include <rte_crypto.h>
+#include <rte_mbuf.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sa;
+struct tunnel;
+
+enum pkt_flag {
+	PKT_SECURED = 1 << 0,  // came out of an ESP packet and passed policy_verify
+	PKT_LOCAL = 1 << 1,    // made by sgw itself (ICMP error, echo reply)
+	PKT_BYPASS = 1 << 2,   // an inbound policy says bypass
+	PKT_SEALED = 1 << 3,   // is an ESP packet that esp_seal made
+	PKT_FRAGMENT = 1 << 4, // not the first fragment: has no ports
+	PKT_UDP_ESP = 1 << 5,  // ESP inside UDP, arriving
+	PKT_FIRST_FRAGMENT = 1 << 7, // the first of several fragments
+	PKT_GROUP = 1 << 6,    // came in a frame to a multicast or broadcast address
+};
+
+#define PKT_NO_NEXTHOP UINT16_MAX
+
+struct pkt {
+	// The crypto operation travels with its packet; op, sym and iv must stay
+	// in this order: the PMD finds sym behind op, and iv by its offset from op.
+	struct rte_crypto_op op;
+	struct rte_crypto_sym_op sym;
+	uint8_t iv[16];
+
+	struct sa *sa;               // being opened or sealed with, for the counters too
+	const struct tunnel *tunnel; // outbound: to be sealed for this one, NULL: clear
+	uint64_t sequence;           // inbound: full (64-bit) sequence number
+	uint16_t inner_bytes;        // outbound: length before sealing
+	uint16_t nexthop;            // index into tables.nexthops, or PKT_NO_NEXTHOP
+	uint16_t flags;              // enum pkt_flag
+	uint16_t l4_off;             // bytes from the IP header to the upper layer header
+	uint16_t sport;              // host byte order, 0 where the protocol has none
+	uint16_t dport;              //
+	uint8_t family;              // 4 or 6
+	uint8_t proto;               // upper layer protocol
+};
+
+#define PKT_PRIV_SIZE RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN)
+#define PKT_IV_OFFSET offsetof(struct pkt, iv)
+
+static inline struct pkt *
+pkt(struct rte_mbuf *m)
+{
+	return rte_mbuf_to_priv(m);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// Where a packet goes, and whether it fits there.
+#include "stage.h"
+
+#include "compat.h"
+
+#include <rte_fib.h>
+#include <rte_fib6.h>
+#include <rte_ip.h>
+
+#include <string.h>
+
+const struct nexthop *
+route_find(const struct tables *t, uint8_t family, const void *addr)
+{
+	uint64_t found = 0;
+
+	if (family == 4) {
+		uint32_t be;
+
+		memcpy(&be, addr, 4);
+		be = rte_be_to_cpu_32(be);
+		rte_fib_lookup_bulk(t->fib4, &be, &found, 1);
+	} else {
+		uint8_t a[1][16];
+
+		memcpy(a, addr, 16);
+		rte_fib6_lookup_bulk(t->fib6, FIB6_ADDRS(a), &found, 1);
+	}
+	return &t->nexthops[found];
+}
+
+bool
+tables_is_own(const struct tables *t, uint8_t family, const void *addr)
+{
+	const uint8_t *a = addr;
+
+	if (family == 6 && a[0] == 0xfe && (a[1] & 0xc0) == 0x80) {
+		for (uint32_t i = 0; i < t->n_ports; i++)
+			if (memcmp(t->ports[i].link_local.b, a, 16) == 0)
+				return true;
+		return false;
+	}
+	return route_find(t, family, addr)->kind == NEXTHOP_LOCAL;
+}
+
+// One bulk lookup a family: a packet at a time costs several times as much.
+static void
+lookup(const struct tables *t, struct rte_mbuf *const *pkts, uint16_t *out, uint16_t n,
+       size_t offset4, size_t offset6)
+{
+	uint32_t addrs4[BURST];
+	uint8_t addrs6[BURST][16];
+	uint64_t found[BURST];
+	uint16_t at4[BURST], at6[BURST], n4 = 0, n6 = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		if (pkt(pkts[i])->family == 4) {
+			uint32_t be;
+
+			memcpy(&be, rte_pktmbuf_mtod_offset(pkts[i], void *, offset4), 4);
+			addrs4[n4] = rte_be_to_cpu_32(be);
+			at4[n4++] = i;
+		} else {
+			memcpy(addrs6[n6], rte_pktmbuf_mtod_offset(pkts[i], void *, offset6), 16);
+			at6[n6++] = i;
+		}
+	}
+	if (n4 > 0)
+		rte_fib_lookup_bulk(t->fib4, addrs4, found, n4);
+	for (uint16_t i = 0; i < n4; i++)
+		out[at4[i]] = (uint16_t)found[i];
+	if (n6 > 0)
+		rte_fib6_lookup_bulk(t->fib6, FIB6_ADDRS(addrs6), found, n6);
+	for (uint16_t i = 0; i < n6; i++)
+		out[at6[i]] = (uint16_t)found[i];
+}
+
+void
+route_destinations(const struct tables *t, struct rte_mbuf *const *pkts, uint16_t *out, uint16_t n)
+{
+	lookup(t, pkts, out, n, offsetof(struct rte_ipv4_hdr, dst_addr),
+	       offsetof(struct rte_ipv6_hdr, dst_addr));
+}
+
+void
+route_sources(const struct tables *t, struct rte_mbuf *const *pkts, uint16_t *out, uint16_t n)
+{
+	lookup(t, pkts, out, n, offsetof(struct rte_ipv4_hdr, src_addr),
+	       offsetof(struct rte_ipv6_hdr, src_addr));
+}
+
+// May it be fragmented on its way? IPv6 never (RFC 8200 section 5).
+static bool
+may_fragment(const struct rte_mbuf *m, uint8_t family)
+{
+	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod(m, const struct rte_ipv4_hdr *);
+
+	return family == 4 && !(ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG));
+}
+
+static void
+refuse_big(struct worker *w, struct rte_mbuf *m, uint16_t mtu)
+{
+	if (may_fragment(m, pkt(m)->family)) {
+		drop(w, m, DROP_needs_fragment);
+		return;
+	}
+	icmp_too_big(w, m, mtu);
+	drop(w, m, DROP_too_big);
+}
+
+uint16_t
+mtu_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
+{
+	uint16_t good = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		const struct tunnel *t = pkt(m)->tunnel;
+
+		if (unlikely(t != NULL && m->pkt_len > t->mtu))
+			refuse_big(w, m, t->mtu);
+		else
+			pkts[good++] = m;
+	}
+	return good;
+}
+
+// @return a reason to drop, or -1
+static int
+route_judge(struct worker *w, struct rte_mbuf *m, uint16_t index)
+{
+	const struct nexthop *nh = &w->tables->nexthops[index];
+	const uint8_t *dst6 = rte_pktmbuf_mtod_offset(m, uint8_t *,
+						      offsetof(struct rte_ipv6_hdr, dst_addr));
+	struct pkt *p = pkt(m);
+
+	// A link-local destination is on the link that provoked our answer.
+	if (p->family == 6 && dst6[0] == 0xfe && (dst6[1] & 0xc0) == 0x80) {
+		p->nexthop = (uint16_t)(w->tables->link_local_nexthop +
+					w->tables->port_index[m->port]);
+		return -1;
+	}
+	switch ((enum nexthop_kind)nh->kind) {
+	case NEXTHOP_GATEWAY:
+	case NEXTHOP_ONLINK:
+		p->nexthop = index;
+		return -1;
+	case NEXTHOP_DISCARD:
+		return DROP_route_discard;
+	case NEXTHOP_TUNNEL: // only a sealed packet gets here, policy_select took the others
+	case NEXTHOP_LOCAL:
+		return DROP_loop;
+	case NEXTHOP_NONE:
+		break;
+	}
+	if (!(p->flags & PKT_SEALED))
+		icmp_unreachable(w, m);
+	return DROP_route_none;
+}
+
+uint16_t
+route(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
+{
+	uint16_t nexthops[BURST], good = 0;
+
+	route_destinations(w->tables, pkts, nexthops, n);
+	for (uint16_t i = 0; i < n; i++) {
+		int why = route_judge(w, pkts[i], nexthops[i]);
+
+		if (unlikely(why >= 0))
+			drop(w, pkts[i], (enum drop_reason)why);
+		else
+			pkts[good++] = pkts[i];
+	}
+	return good;
+}
+
+uint16_t
+frag_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
+{
+	uint16_t good = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+		const struct nexthop *nh = &w->tables->nexthops[pkt(m)->nexthop];
+		uint16_t mtu = w->tables->ports[nh->port].mtu;
+
+		if (likely(m->pkt_len <= mtu))
+			pkts[good++] = m;
+		else if (pkt(m)->flags & PKT_SEALED) // mtu_fit let it pass: the tunnel's MTU is set too high
+			drop(w, m, DROP_needs_fragment);
+		else
+			refuse_big(w, m, mtu);
+	}
+	return good;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// What the workers look things up in: built whole from the configuration, then
+// only read. Neighbours and SAs inside have their own locks.
+#pragma once
+
+#include "addr.h"
+#include "config.h"
+#include "worker.h"
+
+#include <rte_ether.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rte_fib;
+struct rte_fib6;
+struct sad;
+struct spd;
+struct sa;
+struct neigh_table;
+
+// A port as the packet path sees it; the index is the configuration's.
+struct tport {
+	char name[CFG_NAME_MAX];     //
+	uint16_t port_id;            // of ethdev
+	uint16_t mtu;                // bytes of L3
+	struct rte_ether_addr mac;   // ours
+	bool rx_cksum;               // the device says whether an IPv4 checksum is good
+	bool tx_shared;              // fewer tx queues than workers: lock around tx
+	uint16_t n_txq;              //
+	uint32_t n_addresses;        //
+	struct prefix *addresses;    // ours, with the connected prefix
+	struct addr link_local;      // fe80::… from the MAC (EUI-64), ours as well
+};
+
+// A pair of tunnel endpoints and its SAs. Route-based ones have a name and
+// addresses; those that only policies use have none.
+struct tunnel {
+	char name[CFG_NAME_MAX];  // of the interface, or "local-remote"
+	uint32_t index;           // into tables.tunnels
+	struct addr local;        //
+	struct addr remote;       //
+	uint32_t reqid;           // 0: any
+	bool interface;           // route-based
+	uint16_t mtu;             // largest inner packet that leaves unfragmented
+	uint32_t n_addresses;     //
+	struct prefix *addresses; // ours on the interface
+	struct sa *sa_out;        // NULL: everything for this tunnel is dropped
+};
+
+enum nexthop_kind {
+	NEXTHOP_NONE,    // no route
+	NEXTHOP_GATEWAY, // out of `port`, to `gateway`
+	NEXTHOP_ONLINK,  // out of `port`, to the destination itself
+	NEXTHOP_TUNNEL,  // into `tunnel`
+	NEXTHOP_LOCAL,   // one of our own addresses
+	NEXTHOP_DISCARD,
+};
+
+struct nexthop {
+	uint8_t kind;                // enum nexthop_kind
+	uint16_t port;               // index into tables.ports
+	struct addr gateway;         //
+	const struct tunnel *tunnel; //
+};
+
+struct tables {
+	uint32_t n_ports;
+	struct tport *ports;
+	uint32_t n_tunnels;
+	struct tunnel *tunnels;
+	uint32_t n_nexthops; // index 0 is NEXTHOP_NONE
+	struct nexthop *nexthops;
+	struct rte_fib *fib4;
+	struct rte_fib6 *fib6;
+	struct sad *sad;          // inbound SAs by SPI and destination
+	struct spd *spd;          // policies
+	struct neigh_table *neigh; // ARP and NDP
+	uint16_t link_local_nexthop; // that of port 0; those of the others follow
+	uint32_t n_sas;           //
+	struct sa **sas;          // in the configuration's order
+	uint8_t port_index[RTE_MAX_ETHPORTS]; // ethdev port_id → index, 255: not ours
+};
+
+struct port;
+
+/**
+ * Build everything from the configuration.
+ *
+ * @param c      checked configuration
+ * @param ports  started ports, in the configuration's order
+ * @param sas    SAs in the configuration's order; tables_free() does not free them
+ * @return NULL with err filled
+ */
+struct tables *tables_build(const struct config *c, const struct port *ports, struct sa **sas,
+			    struct err *err);
+void tables_free(struct tables *t);
+
+/** One lookup. addr in network byte order, 4 or 16 bytes. @return never NULL. */
+const struct nexthop *route_find(const struct tables *t, uint8_t family, const void *addr);
+
+/**
+ * Indices of the next hops of a burst's destinations (or sources), n ≤ BURST;
+ * 0 where there is no route.
+ */
+void route_destinations(const struct tables *t, struct rte_mbuf *const *pkts, uint16_t *out,
+			uint16_t n);
+void route_sources(const struct tables *t, struct rte_mbuf *const *pkts, uint16_t *out, uint16_t n);
+
+/** true when the address is one of ours (ports, tunnels, link-local). */
+bool tables_is_own(const struct tables *t, uint8_t family, const void *addr);

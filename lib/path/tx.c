@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "stage.h"
+
+#include <rte_ethdev.h>
+#include <rte_spinlock.h>
+
+// Ports with fewer tx queues than workers: their users take turns.
+static rte_spinlock_t tx_locks[WORKER_PORTS];
+
+// What the queue does not take is dropped: a worker never waits for a wire.
+static void
+flush_port(struct worker *w, uint16_t port)
+{
+	const struct tport *t = &w->tables->ports[port];
+	struct tx_buffer *b = &w->tx[port];
+	uint16_t queue = (uint16_t)(w->index % t->n_txq), sent = 0, n = b->n;
+	uint32_t bytes[TX_MAX];
+	uint8_t from[TX_MAX];
+
+	// Once sent a packet belongs to the driver; count from notes.
+	for (uint16_t i = 0; i < n; i++) {
+		bytes[i] = b->pkts[i]->pkt_len;
+		from[i] = w->tables->port_index[b->pkts[i]->port];
+	}
+	if (t->tx_shared)
+		rte_spinlock_lock(&tx_locks[port]);
+	// A driver may take only part of a burst (net_af_packet stops at a busy frame).
+	for (uint16_t took = 1; sent < n && took > 0; sent = (uint16_t)(sent + took))
+		took = rte_eth_tx_burst(t->port_id, queue, b->pkts + sent, (uint16_t)(n - sent));
+	if (t->tx_shared)
+		rte_spinlock_unlock(&tx_locks[port]);
+	for (uint16_t i = 0; i < sent; i++) {
+		w->ports[from[i]].sent_on++;
+		w->ports[port].tx_bytes += bytes[i];
+	}
+	w->ports[port].tx_packets += sent;
+	for (uint16_t i = sent; i < n; i++)
+		drop(w, b->pkts[i], DROP_tx_full);
+	b->n = 0;
+}
+
+void
+tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
+{
+	struct tx_buffer *b = &w->tx[port];
+
+	// Whatever is known of the way here is no device's business.
+	m->ol_flags = 0;
+	m->l2_len = sizeof(struct rte_ether_hdr);
+	b->pkts[b->n++] = m;
+	if (b->n == TX_MAX)
+		flush_port(w, port);
+}
+
+uint16_t
+tx(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++)
+		tx_enqueue(w, w->tables->nexthops[pkt(pkts[i])->nexthop].port, pkts[i]);
+	return 0;
+}
+
+void
+tx_flush(struct worker *w)
+{
+	for (uint16_t port = 0; port < w->tables->n_ports; port++)
+		if (w->tx[port].n > 0)
+			flush_port(w, port);
+}

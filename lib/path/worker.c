@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "stage.h"
+
+#include "neigh.h"
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_pause.h>
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define TICK_HZ 1000        // of neigh_tick
+#define SPIN_US 50          // without a packet before the worker starts to sleep
+#define SLEEP_NS 20000      // at a time; a packet waits no longer than this
+
+struct worker *workers[WORKER_MAX];
+unsigned int n_workers;
+static atomic_bool stopping;
+
+void
+worker_stop(void)
+{
+	atomic_store(&stopping, true);
+}
+
+bool
+bucket_take(struct bucket *b, const struct worker *w, uint32_t rate, uint32_t burst)
+{
+	uint64_t passed = w->now - b->last_tsc, fresh;
+
+	// Long silence fills it whole, and must not overflow the product below.
+	if (b->last_tsc == 0 || passed > w->hz)
+		fresh = RTE_MAX(rate, burst);
+	else
+		fresh = passed * rate / w->hz;
+	if (fresh > 0) {
+		b->tokens = (uint32_t)RTE_MIN((uint64_t)burst, b->tokens + fresh);
+		b->last_tsc = w->now;
+	}
+	if (b->tokens == 0)
+		return false;
+	b->tokens--;
+	return true;
+}
+
+// Packets that stages have made while working on a burst. What they provoke in
+// turn (an ICMP error about an ICMP error there is none) waits for the next round.
+static void
+run_local(struct worker *w)
+{
+	struct rte_mbuf *pkts[BURST];
+	uint16_t n = 0;
+
+	for (; n < w->n_local && n < BURST; n++)
+		pkts[n] = w->local[n];
+	w->n_local = (uint16_t)(w->n_local - n);
+	memmove(w->local, w->local + n, w->n_local * sizeof(w->local[0]));
+	outbound(w, pkts, n);
+}
+
+static bool
+poll_once(struct worker *w)
+{
+	struct rte_mbuf *pkts[BURST];
+	bool busy = false;
+
+	for (uint16_t i = 0; i < w->n_rxqs; i++) {
+		uint16_t n = rte_eth_rx_burst(w->rxqs[i].port, w->rxqs[i].queue, pkts, BURST);
+
+		if (n == 0)
+			continue;
+		busy = true;
+		inbound(w, pkts, n);
+		while (w->n_local > 0)
+			run_local(w);
+	}
+	tx_flush(w);
+	return busy;
+}
+
+int
+worker_loop(void *arg)
+{
+	struct worker *w = arg;
+	uint64_t tick = 0, last_busy;
+	const struct timespec nap = {.tv_nsec = SLEEP_NS};
+
+	w->hz = rte_get_tsc_hz();
+	last_busy = rte_rdtsc();
+	// Sleeps of 20 µs would become 70 with the default slack of 50.
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
+		w->now = rte_rdtsc();
+		w->loops++;
+		if (poll_once(w)) {
+			w->busy_loops++;
+			last_busy = w->now;
+		} else if (w->idle_sleep && w->now - last_busy > w->hz / 1000000 * SPIN_US) {
+			nanosleep(&nap, NULL);
+		} else {
+			rte_pause();
+		}
+		if (w->index == 0 && w->now - tick > w->hz / TICK_HZ) {
+			tick = w->now;
+			neigh_tick(w);
+			while (w->n_local > 0)
+				run_local(w);
+			tx_flush(w);
+		}
+	}
+	tx_flush(w);
+	return 0;
+}
