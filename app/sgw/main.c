@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// sgw: the order of start and stop, and the control thread's loop; nothing else.
+#include "args.h"
+#include "config.h"
+#include "crypto.h"
+#include "eal.h"
+#include "log.h"
+#include "neigh.h"
+#include "pkt.h"
+#include "pool.h"
+#include "port.h"
+#include "reserve.h"
+#include "sa.h"
+#include "state.h"
+#include "stats.h"
+#include "tables.h"
+#include "telemetry.h"
+#include "worker.h"
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <rte_version.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MEM_BASE_MB 192  // forwarding tables, SAs, queues
+#define MBUF_BYTES 3072  // of a packet buffer at the usual MTU, with everything
+
+// Everything that lives from start to stop, in the order in which it is made.
+struct gateway {
+	struct config *config;
+	struct state *state;
+	bool eal;          // was started
+	bool crypto;
+	struct rte_mempool *pool;
+	struct port *ports;
+	uint32_t n_ports;  // opened
+	struct sa **sas;
+	uint32_t n_sas;    // made
+	struct tables *tables;
+	bool running;      // workers were launched
+};
+
+static int
+start_eal(const struct args *a, struct gateway *g, struct err *err)
+{
+	const struct config *c = g->config;
+	uint64_t mbuf_bytes = MBUF_BYTES;
+	uint32_t mem_mb;
+	bool pci = false;
+	int rc;
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		pci |= c->ports[i].kind != CFG_PORT_DEVICE;
+		mbuf_bytes = RTE_MAX(mbuf_bytes, c->ports[i].mtu + 1536ull);
+	}
+	mem_mb = MEM_BASE_MB + (uint32_t)(c->mbufs * mbuf_bytes >> 20) + c->n_sas / 64;
+	rc = eal_start(a->eal_argc, a->eal_argv, c->name, pci, mem_mb, err);
+	if (rc != 0)
+		return rc;
+	g->eal = true;
+	n_workers = rte_lcore_count() - 1;
+	if (n_workers == 0)
+		return err_set(err, EXIT_USAGE, -EINVAL, "cores: sgw needs two, one for control and one worker; "
+			       "say `-l 0-1`, or `--lcores '0@0,1@0'` to put both on one");
+	if (n_workers > WORKER_MAX)
+		return err_set(err, EXIT_USAGE, -EINVAL, "cores: %u workers, at most %d; name fewer with -l",
+			       n_workers, WORKER_MAX);
+	return 0;
+}
+
+static int
+start_ports(struct gateway *g, struct err *err)
+{
+	const struct config *c = g->config;
+	uint16_t mtu = 0;
+
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		mtu = RTE_MAX(mtu, c->ports[i].mtu);
+	g->pool = pool_create(c->mbufs, mtu, PKT_PRIV_SIZE, err);
+	g->ports = calloc(c->n_ports, sizeof(*g->ports));
+	if (g->pool == NULL || g->ports == NULL)
+		return -ENOMEM;
+	for (; g->n_ports < c->n_ports; g->n_ports++) {
+		const struct cfg_port *cp = &c->ports[g->n_ports];
+		int rc = port_open(cp, &g->ports[g->n_ports], err);
+
+		if (rc != 0)
+			return rc;
+		for (uint32_t i = 0; i < g->n_ports; i++)
+			if (g->ports[i].port_id == g->ports[g->n_ports].port_id)
+				return err_set(err, EXIT_MACHINE, -EBUSY, "port %s: is the same device as port %s; "
+					       "give each its own", cp->name, c->ports[i].name);
+		rc = port_start(cp, &g->ports[g->n_ports], (uint16_t)n_workers, g->pool, err);
+		if (rc != 0) {
+			port_close(&g->ports[g->n_ports]);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static int
+start_sas(struct gateway *g, struct err *err)
+{
+	const struct config *c = g->config;
+
+	if (c->state != NULL && state_open(c->state, &g->state, err) != 0)
+		return -1;
+	if (crypto_open((uint16_t)n_workers, c->n_sas, err) != 0)
+		return -1;
+	g->crypto = true;
+	g->sas = calloc(c->n_sas + 1, sizeof(struct sa *));
+	if (g->sas == NULL)
+		return err_set(err, EXIT_RESOURCE, -ENOMEM, "no memory");
+	for (; g->n_sas < c->n_sas; g->n_sas++) {
+		g->sas[g->n_sas] = sa_create(&c->sas[g->n_sas], n_workers, PKT_IV_OFFSET, g->state, err);
+		if (g->sas[g->n_sas] == NULL)
+			return -1;
+	}
+	return reserve_start(g->state, g->sas, g->n_sas, err);
+}
+
+// Which worker polls which queue: the queues of all ports dealt out in turn, so
+// that two ports with one queue each go to two workers.
+static int
+deal_queues(struct gateway *g, struct err *err)
+{
+	unsigned int next = 0;
+
+	for (uint32_t p = 0; p < g->n_ports; p++)
+		for (uint16_t q = 0; q < g->ports[p].n_rxq; q++) {
+			struct worker *w = workers[next++ % n_workers];
+
+			if (w->n_rxqs == WORKER_RXQ_MAX)
+				return err_set(err, EXIT_RESOURCE, -ENOSPC, "workers: one would poll more than %d "
+					       "queues; use more cores", WORKER_RXQ_MAX);
+			w->rxqs[w->n_rxqs++] = (struct rxq){g->ports[p].port_id, q};
+		}
+	return 0;
+}
+
+static int
+start_workers(struct gateway *g, struct err *err)
+{
+	unsigned int lcore, i = 0;
+
+	RTE_LCORE_FOREACH_WORKER(lcore) {
+		struct worker *w = rte_zmalloc("worker", sizeof(*w), RTE_CACHE_LINE_SIZE);
+
+		if (w == NULL)
+			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory");
+		w->index = i;
+		w->lcore = lcore;
+		w->tables = g->tables;
+		w->pool = g->pool;
+		w->crypto_qp = (uint16_t)i;
+		w->idle_sleep = g->config->idle == CFG_IDLE_SLEEP;
+		workers[i++] = w;
+	}
+	if (deal_queues(g, err) != 0)
+		return -ENOSPC;
+	g->running = true;
+	for (i = 0; i < n_workers; i++) {
+		int rc = rte_eal_remote_launch(worker_loop, workers[i], workers[i]->lcore);
+
+		if (rc != 0)
+			return err_set(err, EXIT_BUG, rc, "lcore %u: does not start", workers[i]->lcore);
+	}
+	return 0;
+}
+
+static void
+stop(struct gateway *g)
+{
+	telemetry_stop();
+	if (g->running) {
+		worker_stop();
+		rte_eal_mp_wait_lcore();
+		neigh_drain(workers[0], g->tables->neigh);
+		reserve_stop();
+	}
+	for (uint32_t i = 0; i < g->n_ports; i++)
+		port_close(&g->ports[i]);
+	if (g->running)
+		stats_account(g->tables, g->pool, stdout);
+	tables_free(g->tables);
+	for (uint32_t i = 0; i < g->n_sas; i++)
+		sa_free(g->sas[i]);
+	if (g->crypto)
+		crypto_close();
+	if (g->state != NULL)
+		state_close(g->state);
+	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++)
+		rte_free(workers[i]);
+	free(g->sas);
+	free(g->ports);
+	config_free(g->config);
+}
+
+// ---------------------------------------------------------------- the control thread
+
+static uint64_t
+total_received(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < n_workers; i++)
+		for (unsigned int p = 0; p < WORKER_PORTS; p++)
+			n += workers[i]->ports[p].rx_packets;
+	return n;
+}
+
+// @return true when --exit-idle is over
+static bool
+idle_over(uint32_t limit_ms)
+{
+	static uint64_t last;
+	static uint32_t idle_ms;
+	uint64_t now = total_received();
+
+	idle_ms = now == last ? idle_ms + RESERVE_MS : 0;
+	last = now;
+	return limit_ms > 0 && idle_ms >= limit_ms;
+}
+
+static int
+open_events(int *signals, int *timer)
+{
+	struct itimerspec every = {
+		.it_interval.tv_nsec = RESERVE_MS * 1000000L,
+		.it_value.tv_nsec = RESERVE_MS * 1000000L,
+	};
+	struct epoll_event ev = {.events = EPOLLIN};
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	*signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	*timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (epoll < 0 || *signals < 0 || *timer < 0 || timerfd_settime(*timer, 0, &every, NULL) != 0)
+		return -1;
+	ev.data.fd = *signals;
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, *signals, &ev) != 0)
+		return -1;
+	ev.data.fd = *timer;
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, *timer, &ev) == 0 ? epoll : -1;
+}
+
+static int
+control_loop(const struct args *a, struct err *err)
+{
+	int signals, timer, epoll = open_events(&signals, &timer);
+
+	if (epoll < 0)
+		return err_set(err, EXIT_RESOURCE, -errno, "control thread: no event descriptors (%s)",
+			       strerror(errno));
+	for (;;) {
+		struct epoll_event ev;
+		struct signalfd_siginfo info;
+		uint64_t ticks;
+
+		if (epoll_wait(epoll, &ev, 1, -1) != 1)
+			continue;
+		if (ev.data.fd == signals && read(signals, &info, sizeof(info)) == sizeof(info)) {
+			log_notice("stopping on %s", strsignal((int)info.ssi_signo));
+			return 0;
+		}
+		if (ev.data.fd == timer && read(timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
+			reserve_tick();
+			if (idle_over(a->exit_idle_ms)) {
+				log_notice("stopping, nothing received for %u ms", a->exit_idle_ms);
+				return 0;
+			}
+		}
+	}
+}
+
+// Before any thread is made, so that all inherit it: signals come to signalfd alone.
+static void
+block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+// Keys are in this process's memory: neither a core file nor a debugger of the
+// same user gets them.
+static void
+protect_memory(void)
+{
+	struct rlimit none = {0, 0};
+
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static int
+run(const struct args *a, struct gateway *g, struct err *err)
+{
+	block_signals();
+	protect_memory();
+	if (start_eal(a, g, err) != 0 || start_sas(g, err) != 0 || start_ports(g, err) != 0)
+		return -1;
+	g->tables = tables_build(g->config, g->ports, g->sas, err);
+	if (g->tables == NULL || start_workers(g, err) != 0)
+		return -1;
+	telemetry_start(g->tables, g->pool);
+	log_notice("ready: %s, %u ports, %u workers", g->config->name, g->n_ports, n_workers);
+	return control_loop(a, err);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct gateway g = {0};
+	struct err err = {0};
+	struct args a;
+
+	if (args_parse(argc, argv, &a, &err) != 0) {
+		log_error("%s", err.text);
+		return err.kind;
+	}
+	if (a.help || a.version) {
+		if (a.help)
+			fputs(args_help, stdout);
+		else
+			printf("sgw %s, %s\n", SGW_VERSION, rte_version());
+		return 0;
+	}
+	if (config_load(a.file, &g.config, stderr) != 0)
+		return EXIT_CONFIG;
+	if (a.check || a.dump) {
+		if (a.dump)
+			config_dump(g.config, stdout);
+		config_free(g.config);
+		return 0;
+	}
+	if (run(&a, &g, &err) != 0)
+		log_error("%s", err.text);
+	stop(&g);
+	if (g.eal)
+		rte_eal_cleanup();
+	return err.kind;
+}
