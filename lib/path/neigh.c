@@ -159,8 +159,8 @@ waiting_send(struct worker *w, uint16_t port, const struct rte_ether_addr *mac, 
 }
 
 void
-neigh_ask(struct worker *w, uint16_t port, const struct addr *addr, const struct rte_ether_addr *mac,
-	  uint16_t provoker)
+neigh_ask(struct worker *w, uint16_t port, const struct addr *addr,
+	  const struct rte_ether_addr *mac, uint16_t provoker)
 {
 	// Without a token this question is lost like one lost on the wire.
 	if (bucket_take(&w->tables->neigh->solicit[w->index], w, SOLICIT_RATE, SOLICIT_BURST))

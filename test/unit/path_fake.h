@@ -48,8 +48,8 @@ static struct rte_mempool *pool;
 static bool bucket_empty;
 
 static const struct rte_ether_addr our_mac = { { 2, 0, 0, 0, 0, 1 } };
-static const struct rte_ether_addr his_mac = { { 2, 0, 0, 0, 0, 0xfe } };
-static const struct rte_ether_addr other_mac = { { 2, 0, 0, 0, 0, 0xaa } };
+static const struct rte_ether_addr his_mac __rte_unused = { { 2, 0, 0, 0, 0, 0xfe } };
+static const struct rte_ether_addr other_mac __rte_unused = { { 2, 0, 0, 0, 0, 0xaa } };
 
 // ---- what lib/path calls ----
 
@@ -188,7 +188,7 @@ fake_packet(const void *data, uint16_t len, uint8_t family)
 	return m;
 }
 
-static struct exact *
+static __rte_unused struct exact *
 exact_packet(const void *data, uint16_t len, uint8_t family)
 {
 	struct exact *e = calloc(1, sizeof(*e));
@@ -207,7 +207,7 @@ exact_packet(const void *data, uint16_t len, uint8_t family)
 	return e;
 }
 
-static void
+static __rte_unused void
 exact_free(struct exact *e)
 {
 	free(e->m.buf_addr);
@@ -245,7 +245,7 @@ ip_write(uint8_t *b, const char *src, const char *dst, uint8_t proto, uint8_t tt
 	return len + 40;
 }
 
-static void
+static __rte_unused void
 icmp6_sum(uint8_t *packet, uint16_t len)
 {
 	uint16_t sum;

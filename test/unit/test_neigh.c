@@ -646,7 +646,9 @@ test_nd_malformed(void **state)
 		assert_int_not_equal(was, bad[i].value);
 		b[bad[i].at] = bad[i].value;
 		icmp6_sum(b, len);
-		neigh_nd(&w0, fake_packet(b, len, 6));
+		struct exact *e = exact_packet(b, len, 6);
+		neigh_nd(&w0, &e->m);
+		exact_free(e);
 		assert_int_equal(n_fake_drops[DROP_nd_malformed], ++n);
 	}
 	for (uint16_t i = 40; i < 72; i++) { // any bit wrong: checksum
@@ -726,9 +728,79 @@ test_sweep(void **state)
 	assert_int_equal(find("2001:db8::fe").state, NEIGH_REACHABLE);
 }
 
-// Without answers to questions the table must not lock newcomers out.
 static void
-test_recycle(void **state)
+count_visit(const struct neigh_info *info, void *arg)
+{
+	((unsigned int *)arg)[info->state]++;
+}
+
+struct list {
+	unsigned int n;
+	struct addr addrs[NEIGH_SETS * NEIGH_WAYS];
+};
+
+static void
+list_visit(const struct neigh_info *info, void *arg)
+{
+	struct list *l = arg;
+
+	l->addrs[l->n++] = info->addr;
+}
+
+// Who is evicted for whom: the unused for those that packets wait for, the used
+// never, and those that packets wait for not for somebody who introduces himself.
+static void
+test_evict(void **state)
+{
+	static struct list all;
+	unsigned int states[NEIGH_STATIC + 1] = { 0 }, full;
+	char a[64];
+
+	(void)state;
+	resolve(4, "2001:db8:9::9");
+	nd(136, 0x60, "2001:db8::fe", "2001:db8::1", "2001:db8::fe", &his_mac);
+	for (unsigned int i = 0; i < 20000; i++) { // all answer
+		snprintf(a, sizeof(a), "2001:db8::1:%x", i + 0x1000);
+		resolve(2, a);
+		nd(136, 0x60, a, "2001:db8::1", a, &other_mac);
+	}
+	neigh_walk(tables.neigh, count_visit, states);
+	assert_int_equal(states[NEIGH_REACHABLE], NEIGH_SETS * NEIGH_WAYS);
+	full = n_fake_drops[DROP_neigh_table_full];
+	assert_int_equal(full, 20001 - NEIGH_SETS * NEIGH_WAYS);
+
+	w0.now += 31 * HZ; // confirmed long ago, but all in use
+	all.n = 0;
+	neigh_walk(tables.neigh, list_visit, &all);
+	for (unsigned int i = 0; i < all.n; i++)
+		assert_int_equal(resolve(2, addr_format(&all.addrs[i], a)), 1);
+	for (unsigned int i = 0; i < 1000; i++) {
+		snprintf(a, sizeof(a), "2001:db8::2:%x", i + 0x1000);
+		resolve(2, a);
+	}
+	assert_int_equal(n_fake_drops[DROP_neigh_table_full], full + 1000);
+
+	w0.now += 31 * HZ; // not used any more: each set gives one place to newcomers
+	for (unsigned int i = 0; i < 20000; i++) {
+		snprintf(a, sizeof(a), "2001:db8::2:%x", i + 0x1000);
+		assert_int_equal(resolve(2, a), 0);
+	}
+	memset(states, 0, sizeof(states));
+	neigh_walk(tables.neigh, count_visit, states);
+	assert_int_equal(states[NEIGH_REACHABLE], NEIGH_SETS * (NEIGH_WAYS - 1));
+	assert_int_equal(states[NEIGH_INCOMPLETE], NEIGH_SETS);
+	for (unsigned int i = 0; i < 20000; i++) {
+		snprintf(a, sizeof(a), "2001:db8::3:%x", i + 0x1000);
+		nd(135, 0, a, "ff02::1:ff00:1", "2001:db8::1", &other_mac);
+	}
+	memset(states, 0, sizeof(states));
+	neigh_walk(tables.neigh, count_visit, states);
+	assert_int_equal(states[NEIGH_INCOMPLETE], NEIGH_SETS);
+}
+
+// A table full of static entries: dropped, answered, never overwritten.
+static void
+test_static_full(void **state)
 {
 	struct mac mac;
 
@@ -758,21 +830,23 @@ reader(void *arg)
 {
 	struct worker *w = arg;
 	uint8_t b[64] = { 0 };
-	uint16_t len = 21;
+	struct rte_mbuf *m = fake_packet(b, 21, 4);
+	uintptr_t bad = 0;
 
-	while (!__atomic_load_n(&reader_stop, __ATOMIC_RELAXED)) {
-		struct rte_mbuf *m = fake_packet(b, len, 4);
-		const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *) - 14;
+	pkt(m)->nexthop = 1;
+	while (bad == 0 && !__atomic_load_n(&reader_stop, __ATOMIC_RELAXED)) {
+		const uint8_t *frame;
 
-		pkt(m)->nexthop = 1;
 		if (neigh_resolve(w, &m, 1) != 1)
-			return (void *)1;
+			return (void *)1; // it has freed m
+		frame = rte_pktmbuf_mtod(m, const uint8_t *);
 		for (int i = 2; i < 6; i++)
 			if (frame[i] != frame[1])
-				return (void *)2;
-		rte_pktmbuf_free(m);
+				bad = 2;
+		rte_pktmbuf_adj(m, 14);
 	}
-	return NULL;
+	rte_pktmbuf_free(m);
+	return (void *)bad;
 }
 
 static void
@@ -790,7 +864,7 @@ test_torn_read(void **state)
 	w1 = w0;
 	given = n_given;
 	pthread_create(&thread, NULL, reader, &w1);
-	for (unsigned int i = 0; i < 300000; i++) {
+	for (unsigned int i = 0; i < 2000000; i++) {
 		struct addr a = nexthops[1].gateway;
 
 		memset(mac.addr_bytes + 1, (int)(i & 0xff), 5);
@@ -812,8 +886,8 @@ main(void)
 		TEST(test_refresh),        TEST(test_idle_forgotten), TEST(test_static),
 		TEST(test_arp_answer),     TEST(test_arp_learning),   TEST(test_arp_malformed),
 		TEST(test_nd_answer),      TEST(test_nd_learning),    TEST(test_nd_malformed),
-		TEST(test_nd_truncated),   TEST(test_sweep),          TEST(test_recycle),
-		TEST(test_torn_read),
+		TEST(test_nd_truncated),   TEST(test_sweep),          TEST(test_evict),
+		TEST(test_static_full),    TEST(test_torn_read),
 	};
 
 	return cmocka_run_group_tests(tests, eal_start, eal_stop);

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// Proves that the SPD's fast lookup (rte_acl) gives, for every packet, the first
+// policy by rank that a plain walk over the list finds: random rule sets with
+// prefixes, odd ranges, protocols and port ranges, both directions and families.
+#include "spd.h"
+
+#include <rte_byteorder.h>
+#include <rte_eal.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RULES 200
+#define PACKETS 10000
+#define ROUNDS 4
+
+static uint32_t seed = 1;
+
+static uint32_t
+rnd(uint32_t n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % n;
+}
+
+// Addresses of a small world, so that rules and packets meet: the last 2 bytes vary.
+static struct addr
+random_addr(uint8_t family)
+{
+	struct addr a = {.family = family};
+
+	a.b[0] = family == 4 ? 10 : 0x20;
+	a.b[addr_size(family) - 2] = (uint8_t)rnd(4);
+	a.b[addr_size(family) - 1] = (uint8_t)rnd(256);
+	return a;
+}
+
+static struct range
+random_range(uint8_t family)
+{
+	struct range r = {.first = random_addr(family), .last = random_addr(family)};
+
+	if (rnd(3) == 0) { // a prefix
+		struct prefix p = {.addr = r.first, .len = (uint8_t)(addr_size(family) * 8 - rnd(17))};
+
+		return prefix_range(&p);
+	}
+	if (addr_cmp(&r.first, &r.last) > 0) {
+		struct addr t = r.first;
+
+		r.first = r.last;
+		r.last = t;
+	}
+	return r;
+}
+
+static void
+random_ports(uint16_t ports[2])
+{
+	ports[0] = 0;
+	ports[1] = UINT16_MAX;
+	if (rnd(2) == 0)
+		return;
+	ports[0] = (uint16_t)rnd(40);
+	ports[1] = (uint16_t)(ports[0] + rnd(20));
+}
+
+static void
+random_policy(struct cfg_policy *p, uint32_t rank)
+{
+	static const enum cfg_action actions[] = {CFG_DISCARD, CFG_BYPASS, CFG_PROTECT};
+	uint8_t family = rnd(2) == 0 ? 4 : 6;
+
+	*p = (struct cfg_policy){
+		.dir = rnd(2) == 0 ? CFG_IN : CFG_OUT,
+		.src = random_range(family),
+		.dst = random_range(family),
+		.any_proto = rnd(2) == 0,
+		.proto = rnd(2) == 0 ? 6 : 17,
+		.action = actions[rnd(3)],
+		.rank = rank,
+	};
+	random_ports(p->sport);
+	random_ports(p->dport);
+}
+
+struct packet {
+	enum cfg_dir dir;
+	struct addr src, dst;
+	uint8_t proto;
+	uint16_t sport, dport;
+};
+
+// The reference: RFC 4301 section 4.4.1, an ordered list.
+static int
+walk(const struct cfg_policy *list, uint32_t n, const struct packet *p)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct cfg_policy *r = &list[i];
+
+		if (r->dir == p->dir && range_contains(&r->src, &p->src) &&
+		    range_contains(&r->dst, &p->dst) && (r->any_proto || r->proto == p->proto) &&
+		    p->sport >= r->sport[0] && p->sport <= r->sport[1] && p->dport >= r->dport[0] &&
+		    p->dport <= r->dport[1])
+			return (int)i;
+	}
+	return -1;
+}
+
+static int
+lookup(const struct spd *spd, const struct packet *p)
+{
+	size_t size = addr_size(p->src.family);
+	struct spd_key key = {
+		.proto = p->proto,
+		.sport_be = rte_cpu_to_be_16(p->sport),
+		.dport_be = rte_cpu_to_be_16(p->dport),
+	};
+	const struct spd_key *keys[1] = {&key};
+	const struct spd_entry *e;
+
+	memcpy(key.addrs, p->src.b, size);
+	memcpy(key.addrs + size, p->dst.b, size);
+	spd_match(spd, p->dir, p->src.family, keys, &e, 1);
+	return e == NULL ? -1 : (int)e->index;
+}
+
+static void
+compare_round(void)
+{
+	struct cfg_policy *list = calloc(RULES, sizeof(*list));
+	const struct tunnel **tunnels = calloc(RULES, sizeof(*tunnels));
+	uint32_t hits = 0;
+	struct err err;
+	struct spd *spd;
+
+	for (uint32_t i = 0; i < RULES; i++)
+		random_policy(&list[i], i);
+	spd = spd_create(list, tunnels, RULES, &err);
+	assert_non_null(spd);
+	for (uint32_t i = 0; i < PACKETS; i++) {
+		uint8_t family = rnd(2) == 0 ? 4 : 6;
+		struct packet p = {
+			.dir = rnd(2) == 0 ? CFG_IN : CFG_OUT,
+			.src = random_addr(family),
+			.dst = random_addr(family),
+			.proto = rnd(2) == 0 ? 6 : 17,
+			.sport = (uint16_t)rnd(64),
+			.dport = (uint16_t)rnd(64),
+		};
+		int want = walk(list, RULES, &p);
+
+		assert_int_equal(lookup(spd, &p), want);
+		hits += want >= 0;
+	}
+	// The world is small enough that both outcomes happen often.
+	assert_in_range(hits, PACKETS / 10, PACKETS * 99 / 100);
+	spd_free(spd);
+	free(list);
+	free(tunnels);
+}
+
+static void
+test_equals_walk(void **state)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		compare_round();
+}
+
+// The entry carries action and tunnel of its policy.
+static void
+test_entry(void **state)
+{
+	struct cfg_policy p = {.dir = CFG_OUT, .action = CFG_PROTECT, .any_proto = true,
+			       .sport = {0, UINT16_MAX}, .dport = {0, UINT16_MAX}};
+	const struct tunnel *tunnel = (const void *)&p;
+	struct spd_key key = {.proto = 1};
+	const struct spd_key *keys[1] = {&key};
+	const struct spd_entry *e;
+	struct spd *spd;
+
+	assert_int_equal(range_parse("0.0.0.0/0", &p.src), 0);
+	p.dst = p.src;
+	spd = spd_create(&p, &tunnel, 1, NULL);
+	assert_non_null(spd);
+	assert_true(spd_has(spd, CFG_OUT, 4));
+	assert_false(spd_has(spd, CFG_OUT, 6));
+	assert_false(spd_has(spd, CFG_IN, 4));
+	assert_false(spd_uses_ports(spd));
+	spd_match(spd, CFG_OUT, 4, keys, &e, 1);
+	assert_non_null(e);
+	assert_int_equal(e->action, CFG_PROTECT);
+	assert_ptr_equal(e->tunnel, tunnel);
+	spd_match(spd, CFG_IN, 4, keys, &e, 1);
+	assert_null(e);
+	spd_free(spd);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_equals_walk),
+		cmocka_unit_test(test_entry),
+	};
+	char *argv[] = {"spd", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0",
+			"--file-prefix=sgw-test-spd", "--log-level=3", NULL};
+
+	if (rte_eal_init(10, argv) < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
