@@ -118,9 +118,11 @@ check_own(struct check *k)
 		const struct own *a = &k->own[i - 1], *b = &k->own[i];
 
 		if (addr_cmp(&a->prefix.addr, &b->prefix.addr) == 0)
-			item_error(k->l, b->node, NULL, "%s is an address of %s already (line %u); give "
-				   "it to one interface, once", addr_format(&b->prefix.addr, text),
-				   own_name(k, a), a->node->at.line);
+			item_error(k->l, b->node, NULL,
+				   "%s is an address of %s already (line %u); give it to one "
+				   "interface, once",
+				   addr_format(&b->prefix.addr, text), own_name(k, a),
+				   a->node->at.line);
 	}
 	for (uint32_t i = 1; i < k->connected.n; i++) {
 		const struct lpm_entry *x = &k->connected.entries[i - 1], *y = x + 1;
@@ -128,28 +130,33 @@ check_own(struct check *k)
 
 		if (x->net.len != y->net.len || addr_cmp(&x->net.addr, &y->net.addr) != 0 ||
 		    same_interface(a, b) || addr_cmp(&a->prefix.addr, &b->prefix.addr) == 0 ||
-		    (a->section == SEC_PORTS && b->section == SEC_PORTS) || link_local(&x->net.addr))
+		    (a->section == SEC_PORTS && b->section == SEC_PORTS) ||
+		    link_local(&x->net.addr))
 			continue;
-		item_error(k->l, b->node, NULL, "%s is the prefix of %s too (line %u); a prefix belongs "
-			   "to one interface", prefix_format(&y->net, net), own_name(k, a),
-			   a->node->at.line);
+		item_error(
+			k->l, b->node, NULL,
+			"%s is the prefix of %s too (line %u); a prefix belongs to one interface",
+			prefix_format(&y->net, net), own_name(k, a), a->node->at.line);
 	}
 	// Between ports not even a part may be shared: a neighbour would be on both.
 	for (uint32_t i = 0; i < k->n_own; i++) {
 		for (uint32_t j = 0; j < k->n_own; j++) {
 			const struct own *a = &k->own[i], *b = &k->own[j];
 
-			if (a->section != SEC_PORTS || b->section != SEC_PORTS || a->index >= b->index)
+			if (a->section != SEC_PORTS || b->section != SEC_PORTS ||
+			    a->index >= b->index)
 				continue;
 			struct range ra = prefix_range(&a->prefix), rb = prefix_range(&b->prefix);
 			struct prefix pa = prefix_network(&a->prefix);
 
 			if (range_overlaps(&ra, &rb) && !link_local(&a->prefix.addr) &&
 			    addr_cmp(&a->prefix.addr, &b->prefix.addr) != 0)
-				item_error(k->l, b->node, NULL, "%s lies on top of %s of port %s (line "
-					   "%u); give each port a prefix of its own",
-					   prefix_format(&b->prefix, text), prefix_format(&pa, net),
-					   own_name(k, a), a->node->at.line);
+				item_error(k->l, b->node, NULL,
+					   "%s lies on top of %s of port %s (line %u); give each "
+					   "port a prefix of its own",
+					   prefix_format(&b->prefix, text),
+					   prefix_format(&pa, net), own_name(k, a),
+					   a->node->at.line);
 		}
 	}
 }
@@ -173,16 +180,19 @@ check_ports(struct check *k)
 		for (uint32_t j = 0; j < i; j++) {
 			const struct cfg_port *a = &c->ports[j];
 
-			if (a->has_mac && b->has_mac && memcmp(&a->mac, &b->mac, sizeof(a->mac)) == 0)
-				item_error(k->l, k->l->items[SEC_PORTS][i], "mac", "is the MAC address of "
-					   "port %s too; each port has its own", a->name);
+			if (a->has_mac && b->has_mac &&
+			    memcmp(&a->mac, &b->mac, sizeof(a->mac)) == 0)
+				item_error(
+					k->l, k->l->items[SEC_PORTS][i], "mac",
+					"is the MAC address of port %s too; each port has its own",
+					a->name);
 			if (len > 0 && a->kind == b->kind && len == device_name_len(a->device) &&
 			    memcmp(a->device, b->device, len) == 0)
 				item_error(k->l, k->l->items[SEC_PORTS][i],
 					   b->kind == CFG_PORT_PCI ? "pci" : "device",
 					   "is the device of port %s too; %s", a->name,
-					   b->kind == CFG_PORT_PCI ? "each port has its own"
-								   : "give it another number");
+					   b->kind == CFG_PORT_PCI ? "each port has its own" :
+								     "give it another number");
 		}
 	}
 }
@@ -196,11 +206,13 @@ check_tunnel(struct check *k, uint32_t i)
 
 	for (uint32_t j = 0; t->reqid != 0 && j < i; j++)
 		if (k->c->tunnels[j].reqid == t->reqid)
-			item_error(k->l, item, "reqid", "%u is the reqid of tunnel %s too; give each "
-				   "tunnel its own", t->reqid, k->c->tunnels[j].name);
+			item_error(k->l, item, "reqid",
+				   "%u is the reqid of tunnel %s too; give each tunnel its own",
+				   t->reqid, k->c->tunnels[j].name);
 	if (t->local.family != 0 && t->remote.family != 0 && t->local.family != t->remote.family) {
-		item_error(k->l, item, "remote", "is not of the family of local; both outer addresses "
-			   "are of one family");
+		item_error(
+			k->l, item, "remote",
+			"is not of the family of local; both outer addresses are of one family");
 		return;
 	}
 	if (t->remote.family != 0 && own_find(k, &t->remote) != NULL) {
@@ -211,8 +223,10 @@ check_tunnel(struct check *k, uint32_t i)
 	if (k->l->unsure[SEC_PORTS])
 		return;
 	if (t->local.family != 0 && !own_is_port(k, &t->local))
-		item_error(k->l, item, "local", "%s is not an address of any port; write one that is, or "
-			   "add it to a port", addr_format(&t->local, text));
+		item_error(
+			k->l, item, "local",
+			"%s is not an address of any port; write one that is, or add it to a port",
+			addr_format(&t->local, text));
 	if (t->remote.family != 0)
 		check_outer_route(k, item, "remote", &t->remote);
 }
@@ -249,17 +263,19 @@ check_neighbour(struct check *k, const struct node *item, const struct cfg_neigh
 	p = &k->c->ports[n->port];
 	addr_format(&n->address, text);
 	if (own_find(k, &n->address) != NULL) {
-		item_error(k->l, item, "address", "%s is our own address; write the neighbour's", text);
+		item_error(k->l, item, "address", "%s is our own address; write the neighbour's",
+			   text);
 		return;
 	}
 	if (p->has_mac && memcmp(&p->mac, &n->mac, sizeof(n->mac)) == 0)
-		item_error(k->l, item, "mac", "is the MAC address of port %s itself; write the "
-			   "neighbour's", p->name);
+		item_error(k->l, item, "mac",
+			   "is the MAC address of port %s itself; write the neighbour's", p->name);
 	for (uint32_t i = 0; i < p->n_addresses; i++)
 		inside = inside || prefix_contains(&p->addresses[i], &n->address);
 	if (!inside && !k->l->unsure[SEC_PORTS])
-		item_error(k->l, item, "address", "%s lies in no prefix of port %s; write a neighbour on "
-			   "that link", text, p->name);
+		item_error(k->l, item, "address",
+			   "%s lies in no prefix of port %s; write a neighbour on that link", text,
+			   p->name);
 }
 
 static void
@@ -272,7 +288,8 @@ check_neighbours(struct check *k)
 	if (refs == NULL)
 		return;
 	for (uint32_t i = 0; i < c->n_neighbours; i++) {
-		refs[i] = (struct neighbour_ref){&c->neighbours[i], k->l->items[SEC_NEIGHBOURS][i]};
+		refs[i] =
+			(struct neighbour_ref){&c->neighbours[i], k->l->items[SEC_NEIGHBOURS][i]};
 		check_neighbour(k, refs[i].item, refs[i].n);
 	}
 	qsort(refs, c->n_neighbours, sizeof(*refs), neighbour_cmp);
@@ -281,8 +298,9 @@ check_neighbours(struct check *k)
 
 		if (a->port == b->port && a->address.family != 0 &&
 		    addr_cmp(&a->address, &b->address) == 0)
-			item_error(k->l, refs[i].item, "address", "%s stands here twice (first on line "
-				   "%u); keep one of them", addr_format(&b->address, text), a->at.line);
+			item_error(k->l, refs[i].item, "address",
+				   "%s stands here twice (first on line %u); keep one of them",
+				   addr_format(&b->address, text), a->at.line);
 	}
 	free(refs);
 }

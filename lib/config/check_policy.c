@@ -24,7 +24,8 @@ policy_check_sa(struct check *k, uint32_t i)
 	for (uint32_t j = 0; j < k->c->n_sas; j++) {
 		const struct cfg_sa *sa = &k->c->sas[j];
 
-		if (addr_cmp(&sa->src, &p->tunnel_src) != 0 || addr_cmp(&sa->dst, &p->tunnel_dst) != 0)
+		if (addr_cmp(&sa->src, &p->tunnel_src) != 0 ||
+		    addr_cmp(&sa->dst, &p->tunnel_dst) != 0)
 			continue;
 		if (p->reqid == 0 || p->reqid == sa->reqid)
 			return;
@@ -35,11 +36,15 @@ policy_check_sa(struct check *k, uint32_t i)
 	addr_format(&p->tunnel_src, src);
 	addr_format(&p->tunnel_dst, dst);
 	if (pair)
-		item_error(k->l, item, "reqid", "%u is on no SA from %s to %s; write it on one in sad:, or "
-			   "take it out here", p->reqid, src, dst);
+		item_error(k->l, item, "reqid",
+			   "%u is on no SA from %s to %s; write it on one in sad:, or take it out "
+			   "here",
+			   p->reqid, src, dst);
 	else
-		item_error(k->l, item, "tunnel", "there is no SA from %s to %s; add one to sad:, or the "
-			   "policy drops everything", src, dst);
+		item_error(k->l, item, "tunnel",
+			   "there is no SA from %s to %s; add one to sad:, or the policy drops "
+			   "everything",
+			   src, dst);
 }
 
 static void
@@ -56,15 +61,17 @@ policy_check_tunnel(struct check *k, uint32_t i)
 	if (!own_is_port(k, ours)) {
 		if (k->l->unsure[SEC_PORTS])
 			return;
-		item_error(k->l, policy_item(k, i), "tunnel", own_is_port(k, peer)
-			   ? "has its addresses the wrong way round; with dir: %s, the %s is ours"
-			   : "has no address of ours; with dir: %s, the %s is an address of a port",
+		item_error(k->l, policy_item(k, i), "tunnel",
+			   own_is_port(k, peer) ? "has its addresses the wrong way round; with "
+						  "dir: %s, the %s is ours" :
+						  "has no address of ours; with dir: %s, the %s "
+						  "is an address of a port",
 			   out ? "out" : "in", out ? "first" : "second");
 		return;
 	}
 	if (own_find(k, peer) != NULL) {
-		item_error(k->l, policy_item(k, i), "tunnel", "%s is our own address too; write the "
-			   "peer's", addr_format(peer, text));
+		item_error(k->l, policy_item(k, i), "tunnel",
+			   "%s is our own address too; write the peer's", addr_format(peer, text));
 		return;
 	}
 	policy_check_sa(k, i);
@@ -118,9 +125,10 @@ policy_check_order(struct check *k, uint32_t i)
 		const struct cfg_policy *a = &k->c->policies[j];
 
 		if (policy_covers(a, b)) {
-			item_warning(k->l, policy_item(k, i), NULL, "is never reached, the policy on line "
-				     "%u matches all of it first; take it out, or give it a lower "
-				     "priority", a->at.line);
+			item_warning(k->l, policy_item(k, i), NULL,
+				     "is never reached, the policy on line %u matches all of it "
+				     "first; take it out, or give it a lower priority",
+				     a->at.line);
 			return;
 		}
 		if (tie == NULL && a->priority == b->priority && !same_effect(a, b) &&
@@ -128,9 +136,10 @@ policy_check_order(struct check *k, uint32_t i)
 			tie = a;
 	}
 	if (tie != NULL)
-		item_warning(k->l, policy_item(k, i), NULL, "overlaps the policy on line %u at the same "
-			     "priority %u, and the order in the file decides; give them different "
-			     "priorities", tie->at.line, b->priority);
+		item_warning(k->l, policy_item(k, i), NULL,
+			     "overlaps the policy on line %u at the same priority %u, and the "
+			     "order in the file decides; give them different priorities",
+			     tie->at.line, b->priority);
 }
 
 void
@@ -138,6 +147,9 @@ check_policies(struct check *k)
 {
 	for (uint32_t i = 0; i < k->c->n_policies; i++)
 		policy_check_tunnel(k, i);
-	for (uint32_t i = 0; i < k->c->n_policies && k->c->n_policies <= PAIRWISE_MAX; i++)
+	// A policy in error stands for something else than was meant.
+	if (k->l->unsure[SEC_SPD] || k->c->n_policies > PAIRWISE_MAX)
+		return;
+	for (uint32_t i = 0; i < k->c->n_policies; i++)
 		policy_check_order(k, i);
 }

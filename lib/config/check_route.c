@@ -22,8 +22,9 @@ gateway_on_port(struct check *k, const struct node *item, const struct cfg_route
 	for (uint32_t i = 0; i < p->n_addresses; i++)
 		inside = inside || prefix_contains(&p->addresses[i], &r->via);
 	if (!inside && !k->l->unsure[SEC_PORTS])
-		item_error(k->l, item, "via", "%s lies in no prefix of port %s; write a gateway on that "
-			   "link", addr_format(&r->via, text), p->name);
+		item_error(k->l, item, "via",
+			   "%s lies in no prefix of port %s; write a gateway on that link",
+			   addr_format(&r->via, text), p->name);
 }
 
 // Find the port or tunnel behind which the gateway of a route lies.
@@ -38,8 +39,9 @@ gateway_resolve(struct check *k, uint32_t i)
 	if (r->kind != CFG_ROUTE_PORT || r->via.family == 0)
 		return;
 	if (r->to.addr.family != r->via.family) {
-		item_error(k->l, item, "via", "is not of the family of to; an IPv%u route has an IPv%u "
-			   "gateway", r->to.addr.family, r->to.addr.family);
+		item_error(k->l, item, "via",
+			   "is not of the family of to; an IPv%u route has an IPv%u gateway",
+			   r->to.addr.family, r->to.addr.family);
 		goto unresolved;
 	}
 	addr_format(&r->via, text);
@@ -52,8 +54,8 @@ gateway_resolve(struct check *k, uint32_t i)
 		return;
 	}
 	if (r->via.family == 6 && r->via.b[0] == 0xfe && (r->via.b[1] & 0xc0) == 0x80) {
-		item_error(k->l, item, "via", "%s is link-local and could be behind any port; add port:",
-			   text);
+		item_error(k->l, item, "via",
+			   "%s is link-local and could be behind any port; add port:", text);
 		goto unresolved;
 	}
 	e = lpm_find(&k->connected, &r->via);
@@ -63,8 +65,10 @@ gateway_resolve(struct check *k, uint32_t i)
 		return;
 	}
 	if (!k->l->unsure[SEC_PORTS] && !k->l->unsure[SEC_TUNNELS])
-		item_error(k->l, item, "via", "%s lies in no prefix of a port or tunnel; write a gateway "
-			   "that is a neighbour", text);
+		item_error(k->l, item, "via",
+			   "%s lies in no prefix of a port or tunnel; write a gateway that is a "
+			   "neighbour",
+			   text);
 unresolved:
 	k->l->unsure[SEC_ROUTES] = true;
 	r->kind = CFG_ROUTE_DISCARD;
@@ -83,12 +87,14 @@ check_doubles(struct check *k)
 			continue;
 		prefix_format(&b->net, text);
 		if (a->connected)
-			item_error(k->l, k->l->items[SEC_ROUTES][b->from], "to", "%s is the prefix of %s "
-				   "(line %u) and routed already; take the route out", text,
-				   target_name(k->c, a), a->at.line);
+			item_error(k->l, k->l->items[SEC_ROUTES][b->from], "to",
+				   "%s is the prefix of %s (line %u) and routed already; take the "
+				   "route out",
+				   text, target_name(k->c, a), a->at.line);
 		else
-			item_error(k->l, k->l->items[SEC_ROUTES][b->from], "to", "%s is routed twice "
-				   "(first on line %u); keep one of them", text, a->at.line);
+			item_error(k->l, k->l->items[SEC_ROUTES][b->from], "to",
+				   "%s is routed twice (first on line %u); keep one of them", text,
+				   a->at.line);
 	}
 }
 
@@ -111,8 +117,11 @@ check_routes(struct check *k)
 		if (r->to.addr.family == 0)
 			continue;
 		gateway_resolve(k, i);
-		e[n++] = (struct lpm_entry){
-			.net = r->to, .kind = r->kind, .index = r->index, .from = i, .at = r->at};
+		e[n++] = (struct lpm_entry){.net = r->to,
+					    .kind = r->kind,
+					    .index = r->index,
+					    .from = i,
+					    .at = r->at};
 	}
 	lpm_build(&k->routes, e, n);
 	check_doubles(k);
@@ -130,16 +139,20 @@ check_outer_route(struct check *k, const struct node *item, const char *key,
 	e = lpm_find(&k->routes, remote);
 	addr_format(remote, text);
 	if (e == NULL) {
-		item_error(k->l, item, key, "there is no route to %s; add one under routes:, to: %s/%zu "
-			   "with via:", text, text, addr_size(remote->family) * 8);
+		item_error(k->l, item, key,
+			   "there is no route to %s; add one under routes:, to: %s/%zu with via:",
+			   text, text, addr_size(remote->family) * 8);
 	} else if (e->kind == CFG_ROUTE_TUNNEL) {
-		item_error(k->l, item, key, "%s would itself be routed into tunnel %s (%s, line %u), a "
-			   "loop; add a route to: %s/%zu with via: behind a port", text,
-			   target_name(k->c, e), prefix_format(&e->net, net), e->at.line, text,
-			   addr_size(remote->family) * 8);
+		item_error(k->l, item, key,
+			   "%s would itself be routed into tunnel %s (%s, line %u), a loop; add a "
+			   "route to: %s/%zu with via: behind a port",
+			   text, target_name(k->c, e), prefix_format(&e->net, net), e->at.line,
+			   text, addr_size(remote->family) * 8);
 	} else if (e->kind == CFG_ROUTE_DISCARD) {
-		item_error(k->l, item, key, "the route to %s is discard: true (%s, line %u); add a route "
-			   "to: %s/%zu with via:", text, prefix_format(&e->net, net), e->at.line, text,
+		item_error(k->l, item, key,
+			   "the route to %s is discard: true (%s, line %u); add a route to: "
+			   "%s/%zu with via:",
+			   text, prefix_format(&e->net, net), e->at.line, text,
 			   addr_size(remote->family) * 8);
 	}
 }

@@ -23,8 +23,8 @@ sa_direction(struct check *k, uint32_t i)
 	if (sa->src.family == 0 || sa->dst.family == 0)
 		return false;
 	if (sa->src.family != sa->dst.family) {
-		item_error(k->l, item, "dst", "is not of the family of src; both outer addresses are of "
-			   "one family");
+		item_error(k->l, item, "dst",
+			   "is not of the family of src; both outer addresses are of one family");
 		return false;
 	}
 	src_ours = own_is_port(k, &sa->src);
@@ -33,17 +33,19 @@ sa_direction(struct check *k, uint32_t i)
 	if (k->l->unsure[SEC_PORTS])
 		return false;
 	if (src_ours && dst_ours) {
-		item_error(k->l, item, "dst", "is our own address, and so is src; one end is the peer's");
+		item_error(k->l, item, "dst",
+			   "is our own address, and so is src; one end is the peer's");
 		return false;
 	}
 	if (!src_ours && !dst_ours) {
 		o = own_find(k, &sa->src);
 		if (o == NULL)
 			o = own_find(k, &sa->dst);
-		item_error(k->l, item, NULL, o != NULL
-			   ? "our end is an address of a tunnel; write the outer address, which is on "
-			     "a port"
-			   : "neither src nor dst is an address of a port; one end is ours");
+		item_error(k->l, item, NULL,
+			   o != NULL ?
+				   "our end is an address of a tunnel; write the outer address, "
+				   "which is on a port" :
+				   "neither src nor dst is an address of a port; one end is ours");
 		return false;
 	}
 	return true;
@@ -57,25 +59,29 @@ sa_check_sequence(struct check *k, uint32_t i, bool directed)
 	const struct node *item = sa_item(k, i);
 
 	if (!sa->esn && sa->sequence > UINT32_MAX)
-		item_error(k->l, item, "sequence", "%" PRIu64 " is larger than 4294967295, the last "
-			   "number without ESN; write a smaller one, or esn: true", sa->sequence);
+		item_error(k->l, item, "sequence",
+			   "%" PRIu64 " is larger than 4294967295, the last number without ESN; "
+				      "write a smaller one, or esn: true",
+			   sa->sequence);
 	if (!directed)
 		return;
 	if (sa->inbound) {
 		// RFC 4303 section 3.3.3: the high half is guessed from the window.
 		if (sa->esn && sa->replay_window == 0)
-			item_error(k->l, item, "replay-window", "0 cannot go with esn: true (RFC 4303 "
-				   "section 3.3.3); write 128, or take it out");
+			item_error(k->l, item, "replay-window",
+				   "0 cannot go with esn: true (RFC 4303 section 3.3.3); write "
+				   "128, or take it out");
 		return;
 	}
 	if (node_find(item, "replay-window") != NULL)
-		item_error(k->l, item, "replay-window", "has no meaning on an outbound SA; take it out");
+		item_error(k->l, item, "replay-window",
+			   "has no meaning on an outbound SA; take it out");
 	sa->replay_window = 0;
 	if (alg_get(sa->cipher)->counter && k->c->state == NULL && !k->c->allow_nonce_reuse)
 		item_error(k->l, item, node_find(item, "aead") != NULL ? "aead" : "cipher",
 			   "static keys repeat nonces after a restart, which breaks %s (%s); set "
-			   "system.state to the path of a state file", alg_get(sa->cipher)->name,
-			   alg_get(sa->cipher)->rfc);
+			   "system.state to the path of a state file",
+			   alg_get(sa->cipher)->name, alg_get(sa->cipher)->rfc);
 }
 
 static bool
@@ -108,21 +114,24 @@ sa_report_unused(struct check *k, uint32_t i, const struct cfg_tunnel *same_reqi
 	if (same_reqid != NULL) {
 		addr_format(&same_reqid->local, local);
 		addr_format(&same_reqid->remote, remote);
-		item_error(k->l, item, "reqid", "%u is tunnel %s, whose outer addresses are %s and %s, not "
-			   "those of this SA; make them equal", sa->reqid, same_reqid->name,
-			   local, remote);
+		item_error(k->l, item, "reqid",
+			   "%u is tunnel %s, whose outer addresses are %s and %s, not those of "
+			   "this SA; make them equal",
+			   sa->reqid, same_reqid->name, local, remote);
 		return;
 	}
 	for (uint32_t j = 0; j < k->c->n_tunnels; j++) {
 		if (tunnel_matches(&k->c->tunnels[j], sa)) {
-			item_error(k->l, item, sa->reqid != 0 ? "reqid" : NULL, "is used by nothing; its "
-				   "addresses are those of tunnel %s, so write reqid: %u",
+			item_error(k->l, item, sa->reqid != 0 ? "reqid" : NULL,
+				   "is used by nothing; its addresses are those of tunnel %s, so "
+				   "write reqid: %u",
 				   k->c->tunnels[j].name, k->c->tunnels[j].reqid);
 			return;
 		}
 	}
-	item_error(k->l, item, sa->reqid != 0 ? "reqid" : NULL, "is used by no tunnel and no policy; "
-		   "add one with these addresses, or take the SA out");
+	item_error(k->l, item, sa->reqid != 0 ? "reqid" : NULL,
+		   "is used by no tunnel and no policy; add one with these addresses, or take the "
+		   "SA out");
 }
 
 static void
@@ -161,12 +170,16 @@ sa_check_pair(struct check *k, uint32_t j, uint32_t i)
 	const struct node *item = sa_item(k, i);
 	char text[ADDR_STRLEN];
 
-	if (a->spi != 0 && a->spi == b->spi && b->dst.family != 0 && addr_cmp(&a->dst, &b->dst) == 0)
-		item_error(k->l, item, "spi", "%u with dst %s is there already (line %u); give each SA to "
-			   "one address its own SPI", b->spi, addr_format(&b->dst, text), a->at.line);
+	if (a->spi != 0 && a->spi == b->spi && b->dst.family != 0 &&
+	    addr_cmp(&a->dst, &b->dst) == 0)
+		item_error(k->l, item, "spi",
+			   "%u with dst %s is there already (line %u); give each SA to one "
+			   "address its own SPI",
+			   b->spi, addr_format(&b->dst, text), a->at.line);
 	if (strcmp(a->name, b->name) == 0 && node_find(item, "name") != NULL)
-		item_error(k->l, item, "name", "\"%s\" is the name of an SA already (line %u); take "
-			   "another one", b->name, a->at.line);
+		item_error(k->l, item, "name",
+			   "\"%s\" is the name of an SA already (line %u); take another one",
+			   b->name, a->at.line);
 }
 
 // Warn once an SA when another one before it has the same key.
@@ -181,17 +194,21 @@ sa_check_shared_key(struct check *k, uint32_t i)
 		if (key_equal(&a->key, &b->key)) {
 			bool counter = alg_get(a->cipher)->counter && alg_get(b->cipher)->counter;
 
-			item_warning(k->l, sa_item(k, i), "key", counter
-				     ? "is the key of SA %s too (line %u), and both count their nonces "
-				       "from the same start: whoever sees both can read and forge "
-				       "packets; give each SA its own key"
-				     : "is the key of SA %s too (line %u); give each SA its own key",
-				     a->name, a->at.line);
+			item_warning(
+				k->l, sa_item(k, i), "key",
+				counter ? "is the key of SA %s too (line %u), and both count "
+					  "their nonces from the same start: whoever sees both "
+					  "can read and forge packets; give each SA its own key" :
+					  "is the key of SA %s too (line %u); give each SA its "
+					  "own key",
+				a->name, a->at.line);
 			return;
 		}
 		if (key_equal(&a->auth_key, &b->auth_key)) {
-			item_warning(k->l, sa_item(k, i), "auth-key", "is the auth-key of SA %s too (line "
-				     "%u); give each SA its own key", a->name, a->at.line);
+			item_warning(
+				k->l, sa_item(k, i), "auth-key",
+				"is the auth-key of SA %s too (line %u); give each SA its own key",
+				a->name, a->at.line);
 			return;
 		}
 	}
@@ -209,8 +226,9 @@ sa_check_twin(struct check *k, uint32_t i)
 		if (!k->sa_used[j] || a->inbound || a->reqid != b->reqid ||
 		    addr_cmp(&a->src, &b->src) != 0 || addr_cmp(&a->dst, &b->dst) != 0)
 			continue;
-		item_warning(k->l, sa_item(k, i), NULL, "SA %s (line %u) is outbound for the same traffic, "
-			     "and only the first is sent on; take one out, or give it another reqid",
+		item_warning(k->l, sa_item(k, i), NULL,
+			     "SA %s (line %u) is outbound for the same traffic, and only the "
+			     "first is sent on; take one out, or give it another reqid",
 			     a->name, a->at.line);
 		return;
 	}
@@ -232,12 +250,14 @@ tunnel_check_sas(struct check *k, uint32_t t)
 		out = out || !sa->inbound;
 	}
 	if (!out)
-		item_warning(k->l, k->l->items[SEC_TUNNELS][t], NULL, "has no outbound SA, so that "
-			     "everything routed into it is dropped (sa_missing); add one to sad: with "
-			     "reqid: %u", tunnel->reqid);
+		item_warning(k->l, k->l->items[SEC_TUNNELS][t], NULL,
+			     "has no outbound SA, so that everything routed into it is dropped "
+			     "(sa_missing); add one to sad: with reqid: %u",
+			     tunnel->reqid);
 	if (!in)
-		item_warning(k->l, k->l->items[SEC_TUNNELS][t], NULL, "has no inbound SA, so that "
-			     "nothing can come out of it; add one to sad: with reqid: %u",
+		item_warning(k->l, k->l->items[SEC_TUNNELS][t], NULL,
+			     "has no inbound SA, so that nothing can come out of it; add one to "
+			     "sad: with reqid: %u",
 			     tunnel->reqid);
 }
 
@@ -260,7 +280,8 @@ check_sas(struct check *k)
 			sa_check_twin(k, i);
 	}
 	for (uint32_t t = 0; t < c->n_tunnels; t++)
-		if (!k->l->unsure[SEC_SAD] && !k->l->unsure[SEC_PORTS] && c->tunnels[t].reqid != 0 &&
-		    c->tunnels[t].local.family != 0 && c->tunnels[t].remote.family != 0)
+		if (!k->l->unsure[SEC_SAD] && !k->l->unsure[SEC_PORTS] &&
+		    c->tunnels[t].reqid != 0 && c->tunnels[t].local.family != 0 &&
+		    c->tunnels[t].remote.family != 0)
 			tunnel_check_sas(k, t);
 }

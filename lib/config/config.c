@@ -85,8 +85,9 @@ load_text(struct load *l, const struct text *t)
 			diag_error(l->diag, (struct cfg_at){1, 1}, "sgw",
 				   "the file is empty; at least ports: is needed");
 		else if (tree.root->kind != NODE_MAP)
-			diag_error(l->diag, tree.root->at, "sgw",
-				   "the file is no map; write sections like ports: at the left edge");
+			diag_error(
+				l->diag, tree.root->at, "sgw",
+				"the file is no map; write sections like ports: at the left edge");
 		else {
 			load_all(l);
 			check_all(l);

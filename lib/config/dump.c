@@ -98,8 +98,8 @@ dump_tunnels(const struct config *c, FILE *out)
 		else
 			fputs("    # mtu: computed", out);
 		if (computed != 0)
-			fprintf(out, "%sits SA lets %u bytes through\n", t->mtu != 0 ? " # " : ", ",
-				computed);
+			fprintf(out, "%sits SA lets %u bytes through\n",
+				t->mtu != 0 ? " # " : ", ", computed);
 		else
 			fprintf(out, "%sthere is no outbound SA\n", t->mtu != 0 ? " # " : ", ");
 	}
@@ -130,17 +130,20 @@ dump_routes(const struct config *c, FILE *out)
 		fputs("routes: # beside the prefixes of ports and tunnels\n", out);
 	for (uint32_t i = 0; i < c->n_routes; i++) {
 		const struct cfg_route *r = &c->routes[i];
-		const char *name = r->kind == CFG_ROUTE_PORT ? c->ports[r->index].name
-				   : r->kind == CFG_ROUTE_TUNNEL ? c->tunnels[r->index].name : "";
+		const char *name = r->kind == CFG_ROUTE_PORT   ? c->ports[r->index].name :
+				   r->kind == CFG_ROUTE_TUNNEL ? c->tunnels[r->index].name :
+								 "";
 		bool tunnel = r->kind == CFG_ROUTE_TUNNEL;
 
 		fprintf(out, "  - { to: \"%s\"", prefix_format(&r->to, text));
 		if (r->kind == CFG_ROUTE_DISCARD)
 			fputs(", discard: true }\n", out);
 		else if (r->via.family != 0 && tunnel)
-			fprintf(out, ", via: \"%s\" } # into tunnel %s\n", addr_format(&r->via, text), name);
+			fprintf(out, ", via: \"%s\" } # into tunnel %s\n",
+				addr_format(&r->via, text), name);
 		else if (r->via.family != 0)
-			fprintf(out, ", via: \"%s\", port: %s }\n", addr_format(&r->via, text), name);
+			fprintf(out, ", via: \"%s\", port: %s }\n", addr_format(&r->via, text),
+				name);
 		else
 			fprintf(out, ", %s: %s }\n", tunnel ? "tunnel" : "port", name);
 	}
@@ -160,8 +163,8 @@ dump_sa(const struct config *c, const struct cfg_sa *sa, FILE *out)
 	fprintf(out, "    dst: \"%s\"\n    mode: tunnel\n", addr_format(&sa->dst, text));
 	if (sa->reqid != 0)
 		fprintf(out, "    reqid: %u\n", sa->reqid);
-	fprintf(out, "    %s: %s # %s\n", cipher->kind == ALG_AEAD ? "aead" : "cipher", cipher->name,
-		cipher->rfc);
+	fprintf(out, "    %s: %s # %s\n", cipher->kind == ALG_AEAD ? "aead" : "cipher",
+		cipher->name, cipher->rfc);
 	if (sa->key.len > 0)
 		fprintf(out, "    key: fingerprint:%s # %u bytes\n", sa->fingerprint, sa->key.len);
 	if (sa->auth != ALG_NONE)
@@ -172,8 +175,10 @@ dump_sa(const struct config *c, const struct cfg_sa *sa, FILE *out)
 	if (sa->inbound)
 		fprintf(out, "    replay-window: %u\n", sa->replay_window);
 	if (sa->natt)
-		fprintf(out, "    encapsulation: udp\n    udp-source-port: %u\n"
-			     "    udp-destination-port: %u\n", sa->natt_sport, sa->natt_dport);
+		fprintf(out,
+			"    encapsulation: udp\n    udp-source-port: %u\n"
+			"    udp-destination-port: %u\n",
+			sa->natt_sport, sa->natt_dport);
 	fprintf(out, "    sequence: %" PRIu64 "\n", sa->sequence);
 }
 

@@ -55,8 +55,8 @@ kind_error(struct load *l, const struct node *n, const char *wanted)
 		item_error(l, n, NULL, "is empty; write %s, or leave the key out", wanted);
 	else if (n->kind == NODE_MAP && n->n_children == 1 && n->first->key[0] != '\0' &&
 		 n->first->kind == NODE_SCALAR && n->first->text[0] == '\0')
-		item_error(l, n, NULL,
-			   "is a map, because it ends in a colon; write %s, in quotes", wanted);
+		item_error(l, n, NULL, "is a map, because it ends in a colon; write %s, in quotes",
+			   wanted);
 	else
 		item_error(l, n, NULL, "is %s; write %s", kinds[n->kind], wanted);
 }
@@ -72,7 +72,9 @@ word_suggest(const char *word, const char *choices, char buf[static QUOTE_STRLEN
 		char choice[64];
 
 		snprintf(choice, sizeof(choice), "%.*s", (int)n, choices);
-		uint32_t distance = text_distance(word, choice);
+		// A word that was left off half way: the first one that goes on from it.
+		bool begun = strlen(word) >= 3 && strncmp(word, choice, strlen(word)) == 0;
+		uint32_t distance = begun ? 0 : text_distance(word, choice);
 		if (distance < nearest && distance < n) {
 			nearest = distance;
 			snprintf(buf, QUOTE_STRLEN, "; did you mean \"%s\"?", choice);
@@ -159,8 +161,7 @@ all_of(const char *text, const char *set)
 }
 
 void
-number_error(struct load *l, const struct schema_key *k, const struct node *item,
-	     const char *text)
+number_error(struct load *l, const struct schema_key *k, const struct node *item, const char *text)
 {
 	static const char digits[] = "0123456789";
 	char word[QUOTE_STRLEN];
@@ -168,23 +169,27 @@ number_error(struct load *l, const struct schema_key *k, const struct node *item
 
 	quote(text, word);
 	if (text_u64(text, &n) == 0 && n < k->min) {
-		item_error(l, item, k->key, "%s is smaller than %" PRIu64 "; write %" PRIu64
-			   " to %" PRIu64 "%s", text, k->min, k->min, k->max,
-			   strcmp(k->key, "spi") == 0
-				   ? " (SPIs below 256 are reserved, RFC 4303 section 2.1)" : "");
+		item_error(l, item, k->key,
+			   "%s is smaller than %" PRIu64 "; write %" PRIu64 " to %" PRIu64 "%s",
+			   text, k->min, k->min, k->max,
+			   strcmp(k->key, "spi") == 0 ?
+				   " (SPIs below 256 are reserved, RFC 4303 section 2.1)" :
+				   "");
 	} else if (text_u64(text, &n) != -EINVAL) {
-		item_error(l, item, k->key, "%s is larger than %" PRIu64 "; write %" PRIu64
-			   " to %" PRIu64, word[0] == '"' && strlen(text) <= 60 ? text : word,
-			   k->max, k->min, k->max);
+		item_error(l, item, k->key,
+			   "%s is larger than %" PRIu64 "; write %" PRIu64 " to %" PRIu64,
+			   word[0] == '"' && strlen(text) <= 60 ? text : word, k->max, k->min,
+			   k->max);
 	} else if (text[0] == '-' || text[0] == '+') {
-		item_error(l, item, k->key, "%s has a sign; write %" PRIu64 " to %" PRIu64
-			   " without one", word, k->min, k->max);
+		item_error(l, item, k->key,
+			   "%s has a sign; write %" PRIu64 " to %" PRIu64 " without one", word,
+			   k->min, k->max);
 	} else if (text[0] == '0' && strlen(text) <= 18 && all_of(text, digits)) {
 		n = strtoull(text, NULL, 10);
-		item_error(l, item, k->key, "%s has a leading zero; write %" PRIu64
-			   " or 0x%" PRIx64, word, n, n);
-	} else if (strchr(text, '_') != NULL && all_of(text, "0123456789_") &&
-		   text[0] != '_' && text[0] != '0' && strlen(text) < 40) {
+		item_error(l, item, k->key,
+			   "%s has a leading zero; write %" PRIu64 " or 0x%" PRIx64, word, n, n);
+	} else if (strchr(text, '_') != NULL && all_of(text, "0123456789_") && text[0] != '_' &&
+		   text[0] != '0' && strlen(text) < 40) {
 		char plain[40];
 		size_t len = 0;
 
@@ -194,8 +199,10 @@ number_error(struct load *l, const struct schema_key *k, const struct node *item
 		plain[len] = '\0';
 		item_error(l, item, k->key, "%s has an underscore; write %s", word, plain);
 	} else {
-		item_error(l, item, k->key, "%s is not a whole number; write %" PRIu64
-			   " to %" PRIu64 " in decimal or 0x hex digits", word, k->min, k->max);
+		item_error(l, item, k->key,
+			   "%s is not a whole number; write %" PRIu64 " to %" PRIu64
+			   " in decimal or 0x hex digits",
+			   word, k->min, k->max);
 	}
 }
 
@@ -243,8 +250,8 @@ enum found
 field_bool(struct load *l, enum section s, const struct node *item, const char *key, bool *out)
 {
 	static const char *const words[][2] = {
-		{"yes", "true"}, {"on", "true"},   {"y", "true"},  {"1", "true"},
-		{"no", "false"}, {"off", "false"}, {"n", "false"}, {"0", "false"},
+		{"yes", "true"},  {"on", "true"},     {"y", "true"},  {"1", "true"},
+		{"no", "false"},  {"off", "false"},   {"n", "false"}, {"0", "false"},
 		{"true", "true"}, {"false", "false"},
 	};
 	char word[QUOTE_STRLEN];
@@ -260,7 +267,8 @@ field_bool(struct load *l, enum section s, const struct node *item, const char *
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcasecmp(text, words[i][0]) == 0)
 			remedy = words[i][1];
-	item_error(l, item, key, "%s is neither true nor false; write %s", quote(text, word), remedy);
+	item_error(l, item, key, "%s is neither true nor false; write %s", quote(text, word),
+		   remedy);
 	return FOUND_BAD;
 }
 
@@ -309,8 +317,8 @@ enum found
 field_algorithm(struct load *l, const struct node *item, const char *key, enum alg_id *out)
 {
 	const struct node *n = node_find(item, key);
-	static const char *const places[] = {
-		[ALG_AEAD] = "aead", [ALG_CIPHER] = "cipher", [ALG_AUTH] = "auth"};
+	static const char *const places[] =
+		{[ALG_AEAD] = "aead", [ALG_CIPHER] = "cipher", [ALG_AUTH] = "auth"};
 	uint32_t unused = 0;
 
 	if (n != NULL && n->kind == NODE_SCALAR) {
@@ -318,8 +326,8 @@ field_algorithm(struct load *l, const struct node *item, const char *key, enum a
 		const char *place = places[alg_get(id)->kind];
 
 		if (id != ALG_NONE && strcmp(place, key) != 0) {
-			item_error(l, item, key, "\"%s\" does not stand here; write %s: %s", n->text,
-				   place, n->text);
+			item_error(l, item, key, "\"%s\" does not stand here; write %s: %s",
+				   n->text, place, n->text);
 			return FOUND_BAD;
 		}
 		*out = id;
@@ -339,8 +347,9 @@ field_address(struct load *l, enum section s, const struct node *item, const cha
 	if (f != FOUND_GOOD)
 		return f;
 	if (addr_parse(text, &a) < 0) {
-		item_error(l, item, key, "%s is not an address; write it like 198.18.0.1 or "
-			   "\"2001:2::1\"%s", quote(text, word),
+		item_error(l, item, key,
+			   "%s is not an address; write it like 198.18.0.1 or \"2001:2::1\"%s",
+			   quote(text, word),
 			   strchr(text, '/') != NULL ? ", without a length" : "");
 		return FOUND_BAD;
 	}
@@ -366,13 +375,16 @@ field_mac(struct load *l, enum section s, const struct node *item, const char *k
 	if (f != FOUND_GOOD)
 		return f;
 	if (mac_parse(text, &m) < 0) {
-		item_error(l, item, key, "%s is not a MAC address; write six pairs of hex digits "
-			   "like 00:08:a2:09:33:da", quote(text, word));
+		item_error(l, item, key,
+			   "%s is not a MAC address; write six pairs of hex digits like "
+			   "00:08:a2:09:33:da",
+			   quote(text, word));
 		return FOUND_BAD;
 	}
 	if ((m.b[0] & 1) != 0 || memcmp(&m, &zero, sizeof(m)) == 0) {
 		item_error(l, item, key, "%s is %s; write the address of one port",
-			   quote(text, word), (m.b[0] & 1) != 0 ? "multicast or broadcast" : "no address");
+			   quote(text, word),
+			   (m.b[0] & 1) != 0 ? "multicast or broadcast" : "no address");
 		return FOUND_BAD;
 	}
 	*out = m;
@@ -395,13 +407,15 @@ interface_address(struct load *l, const struct node *n, struct prefix *out)
 	quote(n->text, word);
 	rc = prefix_parse(n->text, &p);
 	if (rc == -ERANGE) {
-		item_error(l, n, NULL, "%s has too long a prefix; write at most /%zu", word,
-			   addr_size(p.addr.family) * 8);
+		item_error(l, n, NULL, "%s has too long a prefix; write at most /%d", word,
+			   strchr(n->text, ':') != NULL ? 128 : 32);
 		return;
 	}
 	if (rc < 0) {
-		item_error(l, n, NULL, "%s is not address/length; write it like 198.18.0.209/24 or "
-			   "\"2001:2::209/64\"", word);
+		item_error(l, n, NULL,
+			   "%s is not address/length; write it like 198.18.0.209/24 or "
+			   "\"2001:2::209/64\"",
+			   word);
 		return;
 	}
 	if (addr_is_martian(&p.addr)) {
@@ -410,8 +424,10 @@ interface_address(struct load *l, const struct node *n, struct prefix *out)
 		return;
 	}
 	if (p.len < 8) {
-		item_error(l, n, NULL, "%s is a prefix wider than /8; write the length of the link's "
-			   "own prefix", word);
+		item_error(
+			l, n, NULL,
+			"%s is a prefix wider than /8; write the length of the link's own prefix",
+			word);
 		return;
 	}
 	// RFC 3021 and RFC 6164: with one host bit, both addresses are hosts.
@@ -419,9 +435,12 @@ interface_address(struct load *l, const struct node *n, struct prefix *out)
 	if (addr_size(p.addr.family) * 8 - p.len >= 2 &&
 	    (addr_cmp(&p.addr, &r.first) == 0 ||
 	     (p.addr.family == 4 && addr_cmp(&p.addr, &r.last) == 0))) {
-		item_error(l, n, NULL, "%s is the %s address of its prefix; write the address of one "
-			   "host", word, addr_cmp(&p.addr, &r.last) == 0 ? "broadcast"
-			   : p.addr.family == 4 ? "network" : "anycast");
+		item_error(l, n, NULL,
+			   "%s is the %s address of its prefix; write the address of one host",
+			   word,
+			   addr_cmp(&p.addr, &r.last) == 0 ? "broadcast" :
+			   p.addr.family == 4              ? "network" :
+							     "anycast");
 		return;
 	}
 	*out = p;
@@ -477,8 +496,9 @@ field_name(struct load *l, enum section s, const struct node *item, const char *
 	if (f != FOUND_GOOD)
 		return f;
 	if (!name_valid(text)) {
-		item_error(l, item, key, "%s is not a name; write a-z, then a-z 0-9 _ . or -, at most "
-			   "31", quote(text, word));
+		item_error(l, item, key,
+			   "%s is not a name; write a-z, then a-z 0-9 _ . or -, at most 31",
+			   quote(text, word));
 		return FOUND_BAD;
 	}
 	strcpy(out, text);

@@ -34,8 +34,9 @@ hex_key(struct load *l, const struct node *item, const char *key, const char *he
 		int v = hex_digit(hex[i]);
 
 		if (v < 0) {
-			item_error(l, item, key, "holds something that is no hex digit; write hex: "
-				   "and digits 0-9 a-f only, without spaces or colons");
+			item_error(l, item, key,
+				   "holds something that is no hex digit; write hex: and digits "
+				   "0-9 a-f only, without spaces or colons");
 			return false;
 		}
 		if (i / 2 < sizeof(out->b))
@@ -58,8 +59,9 @@ ascii_key(struct load *l, const struct node *item, const char *key, const char *
 
 	for (size_t i = 0; i < n; i++) {
 		if (text[i] < 0x20 || text[i] > 0x7e) {
-			item_error(l, item, key, "holds something that is no ASCII letter, digit or "
-				   "sign; write such a key as hex:");
+			item_error(l, item, key,
+				   "holds something that is no ASCII letter, digit or sign; write "
+				   "such a key as hex:");
 			return false;
 		}
 		if (i < sizeof(out->b))
@@ -94,8 +96,10 @@ key_file_read(struct load *l, const struct node *item, const char *key, const ch
 		return -1;
 	}
 	if ((st.st_mode & READABLE_BY_ALL) != 0 && !l->c->allow_published_keys) {
-		item_error(l, item, key, "key file %s can be read or written by group or others "
-			   "(mode %04o); chmod 600 it", word, st.st_mode & 07777);
+		item_error(l, item, key,
+			   "key file %s can be read or written by group or others (mode %04o); "
+			   "chmod 600 it",
+			   word, st.st_mode & 07777);
 		close(fd);
 		return -1;
 	}
@@ -110,8 +114,10 @@ key_file_read(struct load *l, const struct node *item, const char *key, const ch
 		n--;
 	line[n] = '\0';
 	if (strlen(line) != (size_t)n || strchr(line, '\n') != NULL) {
-		item_error(l, item, key, "key file %s holds more than one line of text; one line "
-			   "hex:... or ascii:... is wanted", word);
+		item_error(l, item, key,
+			   "key file %s holds more than one line of text; one line hex:... or "
+			   "ascii:... is wanted",
+			   word);
 		return -1;
 	}
 	return n;
@@ -129,14 +135,17 @@ key_parse(struct load *l, const struct node *item, const char *key, const char *
 	else if (strncmp(text, "ascii:", 6) == 0)
 		good = ascii_key(l, item, key, text + 6, out, len);
 	else if (in_file)
-		item_error(l, item, key, "its key file does not begin with hex: or ascii:; write one "
-			   "line hex:... or ascii:... into it");
+		item_error(l, item, key,
+			   "its key file does not begin with hex: or ascii:; write one line "
+			   "hex:... or ascii:... into it");
 	else if (strncmp(text, "fingerprint:", 12) == 0)
-		item_error(l, item, key, "is a fingerprint, from which there is no way back to the "
-			   "key; write hex:, ascii: or file:");
+		item_error(l, item, key,
+			   "is a fingerprint, from which there is no way back to the key; write "
+			   "hex:, ascii: or file:");
 	else
-		item_error(l, item, key, "does not begin with hex:, ascii: or file:; write for "
-			   "instance \"hex:\" and the digits, in quotes");
+		item_error(l, item, key,
+			   "does not begin with hex:, ascii: or file:; write for instance "
+			   "\"hex:\" and the digits, in quotes");
 	if (good && *len == 0) {
 		item_error(l, item, key, "has no bytes; write the key behind the colon");
 		good = false;
@@ -163,14 +172,15 @@ field_key(struct load *l, const struct node *item, const char *key, struct cfg_k
 	if (strncmp(text, "file:", 5) != 0) {
 		if ((l->file_mode & READABLE_BY_ALL) != 0 && !l->c->allow_published_keys &&
 		    !l->has_inline_key)
-			item_error(l, item, key, "stands in a file that group or others can read or "
-				   "write (mode %04o); chmod 600 %s, or use file:",
+			item_error(l, item, key,
+				   "stands in a file that group or others can read or write (mode "
+				   "%04o); chmod 600 %s, or use file:",
 				   l->file_mode & 07777, l->c->file);
 		l->has_inline_key = true;
 		good = key_parse(l, item, key, text, out, len, false);
 	} else if (text[5] != '/') {
-		item_error(l, item, key, "names a key file without its full path; write "
-			   "file:/etc/sgw/NAME.key");
+		item_error(l, item, key,
+			   "names a key file without its full path; write file:/etc/sgw/NAME.key");
 		return FOUND_BAD;
 	} else {
 		good = key_file_read(l, item, key, text + 5, line) >= 0 &&

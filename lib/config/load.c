@@ -35,9 +35,11 @@ load_system(struct load *l, const struct node *item)
 	if (field_text(l, SEC_SYSTEM, item, "name", &text) == FOUND_GOOD) {
 		static const char set[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 
-		if (text[0] == '-' || strlen(text) >= CFG_NAME_MAX || text[strspn(text, set)] != '\0')
-			item_error(l, item, "name", "%s is not a name; write a-z 0-9 and -, not first, "
-				   "at most 31", quote(text, word));
+		if (text[0] == '-' || strlen(text) >= CFG_NAME_MAX ||
+		    text[strspn(text, set)] != '\0')
+			item_error(l, item, "name",
+				   "%s is not a name; write a-z 0-9 and -, not first, at most 31",
+				   quote(text, word));
 		else
 			strcpy(c->name, text);
 	}
@@ -45,8 +47,10 @@ load_system(struct load *l, const struct node *item)
 		size_t len = strlen(text);
 
 		if (text[0] != '/' || len > 1000 || text[len - 1] == '/')
-			item_error(l, item, "state", "%s is not the full path of a file; write it like "
-				   "/var/lib/sgw/NAME.state", quote(text, word));
+			item_error(l, item, "state",
+				   "%s is not the full path of a file; write it like "
+				   "/var/lib/sgw/NAME.state",
+				   quote(text, word));
 		c->state = strdup(text); // in error too: other checks ask whether there is one
 	}
 	field_u32(l, SEC_SYSTEM, item, "mbufs", &c->mbufs);
@@ -65,8 +69,10 @@ load_lab_switch(struct load *l, const struct node *item, const char *key)
 		return false;
 	if (strcmp(text, "lab-only") == 0)
 		return true;
-	item_error(l, item, key, "%s does not switch this on; write lab-only, and only in a lab, or "
-		   "take the key out", quote(text, word));
+	item_error(l, item, key,
+		   "%s does not switch this on; write lab-only, and only in a lab, or take the "
+		   "key out",
+		   quote(text, word));
 	return false;
 }
 
@@ -85,8 +91,9 @@ pci_valid(const char *text)
 	for (size_t i = 0; i < sizeof(form) - 1; i++) {
 		char c = text[i];
 
-		if (form[i] == 'h' ? !isxdigit((unsigned char)c)
-				   : form[i] == '7' ? c < '0' || c > '7' : c != form[i])
+		if (form[i] == 'h' ? !isxdigit((unsigned char)c) :
+		    form[i] == '7' ? c < '0' || c > '7' :
+				     c != form[i])
 			return false;
 	}
 	return text[sizeof(form) - 1] == '\0';
@@ -117,17 +124,19 @@ device_valid(const char *text)
 static void
 load_port_device(struct load *l, const struct node *item, struct cfg_port *p)
 {
-	bool has_pci = node_find(item, "pci") != NULL, has_device = node_find(item, "device") != NULL;
+	bool has_pci = node_find(item, "pci") != NULL,
+	     has_device = node_find(item, "device") != NULL;
 	const char *key = has_pci ? "pci" : "device", *text;
 	char word[QUOTE_STRLEN];
 
 	p->has_mac = field_mac(l, SEC_PORTS, item, "mac", &p->mac) == FOUND_GOOD;
 	if (has_pci && has_device)
-		item_error(l, item, "device", "stands beside pci; a port is one device, keep one of them");
+		item_error(l, item, "device",
+			   "stands beside pci; a port is one device, keep one of them");
 	if (!has_pci && !has_device) {
 		if (node_find(item, "mac") == NULL)
-			item_error(l, item, NULL, "says nothing about its device; add mac:, pci: or "
-				   "device:");
+			item_error(l, item, NULL,
+				   "says nothing about its device; add mac:, pci: or device:");
 		p->kind = CFG_PORT_MAC;
 		return;
 	}
@@ -135,15 +144,18 @@ load_port_device(struct load *l, const struct node *item, struct cfg_port *p)
 	if (field_text(l, SEC_PORTS, item, key, &text) != FOUND_GOOD)
 		return;
 	if (has_pci && !pci_valid(text)) {
-		item_error(l, item, key, "%s is not a PCI address; write it in full like "
-			   "\"0000:02:00.0\"", quote(text, word));
+		item_error(l, item, key,
+			   "%s is not a PCI address; write it in full like \"0000:02:00.0\"",
+			   quote(text, word));
 	} else if (!has_pci && strlen(text) >= sizeof(p->device)) {
-		item_error(l, item, key, "is %zu letters long; at most %zu are taken", strlen(text),
-			   sizeof(p->device) - 1);
+		item_error(l, item, key, "is %zu letters long; at most %zu are taken",
+			   strlen(text), sizeof(p->device) - 1);
 	} else if (!has_pci && !device_valid(text)) {
-		item_error(l, item, key, "%s is not a virtual device that sgw makes; write "
-			   "net_af_packet, net_tap, net_memif, net_pcap, net_ring or net_null, a "
-			   "number and its arguments", quote(text, word));
+		item_error(
+			l, item, key,
+			"%s is not a virtual device that sgw makes; write net_af_packet, net_tap, "
+			"net_memif, net_pcap, net_ring or net_null, a number and its arguments",
+			quote(text, word));
 	} else {
 		strcpy(p->device, text);
 		for (char *q = p->device; has_pci && *q != '\0'; q++)
@@ -217,10 +229,11 @@ field_ref(struct load *l, enum section s, const struct node *item, const char *k
 			n += (uint32_t)snprintf(all + n, sizeof(all) - n, "%s%s", n > 0 ? "|" : "",
 						l->names[i].name);
 	word_suggest(text, all, hint);
-	item_error(l, item, key, "there is no %s %s%s",
-		   wanted == SEC_PORTS ? "port" : "tunnel", quote(text, word),
-		   hint[0] != '\0' ? hint : wanted == SEC_PORTS ? "; add it under ports:"
-								: "; add it under tunnels:");
+	item_error(l, item, key, "there is no %s %s%s", wanted == SEC_PORTS ? "port" : "tunnel",
+		   quote(text, word),
+		   hint[0] != '\0'     ? hint :
+		   wanted == SEC_PORTS ? "; add it under ports:" :
+					 "; add it under tunnels:");
 	return FOUND_BAD;
 }
 
@@ -251,11 +264,12 @@ load_route_to(struct load *l, const struct node *item, struct prefix *out)
 	quote(text, word);
 	rc = prefix_parse(text, &p);
 	if (rc == -ERANGE)
-		item_error(l, item, "to", "%s has too long a prefix; write at most /%zu", word,
-			   strchr(text, ':') != NULL ? (size_t)128 : (size_t)32);
+		item_error(l, item, "to", "%s has too long a prefix; write at most /%d", word,
+			   strchr(text, ':') != NULL ? 128 : 32);
 	else if (rc < 0)
-		item_error(l, item, "to", "%s is not a prefix; write it like 198.18.0.0/16 or "
-			   "\"2001:2::/49\"", word);
+		item_error(l, item, "to",
+			   "%s is not a prefix; write it like 198.18.0.0/16 or \"2001:2::/49\"",
+			   word);
 	else if (prefix_has_host_bits(&p)) {
 		struct prefix clean = prefix_network(&p);
 
@@ -282,12 +296,14 @@ load_route_target(struct load *l, const struct node *item, struct cfg_route *r)
 		return FOUND_BAD;
 	}
 	if (f != FOUND_NONE && (has_via || has_port || has_tunnel)) {
-		item_error(l, item, "discard", "stands beside via, port or tunnel; keep one of them");
+		item_error(l, item, "discard",
+			   "stands beside via, port or tunnel; keep one of them");
 		return FOUND_BAD;
 	}
 	if (has_tunnel && (has_via || has_port)) {
-		item_error(l, item, "tunnel", "stands beside via or port; a tunnel has one far end, "
-			   "take the others out");
+		item_error(l, item, "tunnel",
+			   "stands beside via or port; a tunnel has one far end, take the others "
+			   "out");
 		return FOUND_BAD;
 	}
 	if (f != FOUND_NONE) {
@@ -299,14 +315,15 @@ load_route_target(struct load *l, const struct node *item, struct cfg_route *r)
 		return field_ref(l, SEC_ROUTES, item, "tunnel", SEC_TUNNELS, &r->index);
 	}
 	if (!has_via && !has_port) {
-		item_error(l, item, NULL, "leads nowhere; add via:, port:, tunnel: or discard: true");
+		item_error(l, item, NULL,
+			   "leads nowhere; add via:, port:, tunnel: or discard: true");
 		return FOUND_BAD;
 	}
 	r->kind = CFG_ROUTE_PORT;
 	if (has_port && field_ref(l, SEC_ROUTES, item, "port", SEC_PORTS, &r->index) == FOUND_BAD)
 		return FOUND_BAD;
-	return field_address(l, SEC_ROUTES, item, "via", &r->via) == FOUND_BAD ? FOUND_BAD
-									       : FOUND_GOOD;
+	return field_address(l, SEC_ROUTES, item, "via", &r->via) == FOUND_BAD ? FOUND_BAD :
+										 FOUND_GOOD;
 }
 
 static void
@@ -331,10 +348,11 @@ static void
 load_item(struct load *l, enum section s, const struct node *item)
 {
 	static void (*const loaders[SEC_COUNT])(struct load *, const struct node *) = {
-		load_system, load_lab, load_port, load_tunnel, load_neighbour, load_route, load_sa,
-		load_policy,
+		load_system,    load_lab,   load_port, load_tunnel,
+		load_neighbour, load_route, load_sa,   load_policy,
 	};
-	const char *shape = s == SEC_LAB || s == SEC_SYSTEM ? "a map of keys" : "a map, like { key: value }";
+	const char *shape =
+		s == SEC_LAB || s == SEC_SYSTEM ? "a map of keys" : "a map, like { key: value }";
 	char word[QUOTE_STRLEN], path[PATH_STRLEN];
 	const struct name_ref *ref;
 
@@ -346,9 +364,10 @@ load_item(struct load *l, enum section s, const struct node *item)
 	keys_check(l, s, item);
 	if (schema_sections[s].shape == SHAPE_NAMED) {
 		if (!name_valid(item->key)) {
-			diag_error(l->diag, item->key_at, node_path(item->parent, NULL, path),
-				   "%s is not a name; write a-z, then a-z 0-9 _ . or -, at most 31",
-				   quote(item->key, word));
+			diag_error(
+				l->diag, item->key_at, node_path(item->parent, NULL, path),
+				"%s is not a name; write a-z, then a-z 0-9 _ . or -, at most 31",
+				quote(item->key, word));
 			l->unsure[s] = true;
 			return;
 		}
@@ -370,14 +389,27 @@ section_alloc(struct load *l, enum section s, uint32_t n)
 	size_t size = 0;
 
 	switch (s) {
-	case SEC_PORTS: array = (void **)&c->ports, size = sizeof(*c->ports); break;
-	case SEC_TUNNELS: array = (void **)&c->tunnels, size = sizeof(*c->tunnels); break;
-	case SEC_NEIGHBOURS: array = (void **)&c->neighbours, size = sizeof(*c->neighbours); break;
-	case SEC_ROUTES: array = (void **)&c->routes, size = sizeof(*c->routes); break;
-	case SEC_SAD: array = (void **)&c->sas, size = sizeof(*c->sas); break;
+	case SEC_PORTS:
+		array = (void **)&c->ports, size = sizeof(*c->ports);
+		break;
+	case SEC_TUNNELS:
+		array = (void **)&c->tunnels, size = sizeof(*c->tunnels);
+		break;
+	case SEC_NEIGHBOURS:
+		array = (void **)&c->neighbours, size = sizeof(*c->neighbours);
+		break;
+	case SEC_ROUTES:
+		array = (void **)&c->routes, size = sizeof(*c->routes);
+		break;
+	case SEC_SAD:
+		array = (void **)&c->sas, size = sizeof(*c->sas);
+		break;
 	// src and dst "any" becomes a policy for each family.
-	case SEC_SPD: array = (void **)&c->policies, size = sizeof(*c->policies), n *= 2; break;
-	default: return true;
+	case SEC_SPD:
+		array = (void **)&c->policies, size = sizeof(*c->policies), n *= 2;
+		break;
+	default:
+		return true;
 	}
 	*array = calloc(n, size);
 	l->items[s] = calloc(n, sizeof(*l->items[s]));
@@ -397,13 +429,15 @@ load_section(struct load *l, enum section s)
 	if (n->kind == NODE_SCALAR && n->text[0] == '\0' && n->plain) {
 		item_error(l, n, NULL, "is empty; write %s, or leave the section out", empty);
 	} else if (n->kind != kind) {
-		kind_error(l, n, kind == NODE_LIST ? "a list, each item behind a dash"
-						   : "a map, like { name: ... }");
+		kind_error(l, n,
+			   kind == NODE_LIST ? "a list, each item behind a dash" :
+					       "a map, like { name: ... }");
 	} else if (sec->shape == SHAPE_SINGLE) {
 		load_item(l, s, n);
 		return;
 	} else if (n->n_children > sec->max) {
-		item_error(l, n, NULL, "has %u entries; at most %u are taken", n->n_children, sec->max);
+		item_error(l, n, NULL, "has %u entries; at most %u are taken", n->n_children,
+			   sec->max);
 	} else if (n->n_children == 0 && s == SEC_PORTS) {
 		item_error(l, n, NULL, "is empty; at least one port is needed");
 	} else if (n->n_children == 0) {
@@ -453,11 +487,13 @@ load_all(struct load *l)
 			continue;
 		word_suggest(n->key, all, hint);
 		diag_error(l->diag, n->key_at, "sgw", "unknown section %s%s", quote(n->key, word),
-			   hint[0] != '\0' ? hint : "; known are system, lab, ports, tunnels, "
-						    "neighbours, routes, sad, spd");
+			   hint[0] != '\0' ? hint :
+					     "; known are system, lab, ports, tunnels, "
+					     "neighbours, routes, sad, spd");
 	}
 	if (node_find(l->root, "ports") == NULL) {
-		diag_error(l->diag, l->root->at, "ports", "is missing; a gateway needs at least one port");
+		diag_error(l->diag, l->root->at, "ports",
+			   "is missing; a gateway needs at least one port");
 		l->unsure[SEC_PORTS] = true;
 	}
 	load_system(l, &nothing); // fills in the defaults

@@ -22,7 +22,10 @@ lengths_format(const struct alg *a, char buf[static 64])
 	for (int i = 0; i < 3 && a->key_lens[i] != 0; i++) {
 		bool last = i == 2 || a->key_lens[i + 1] == 0;
 
-		n += (size_t)snprintf(buf + n, 64 - n, "%s%u", i == 0 ? "" : last ? " or " : ", ",
+		n += (size_t)snprintf(buf + n, 64 - n, "%s%u",
+				      i == 0 ? "" :
+				      last   ? " or " :
+					       ", ",
 				      a->key_lens[i] + a->salt_len);
 	}
 	if (a->salt_len > 0)
@@ -48,7 +51,8 @@ key_check(struct load *l, const struct node *item, const char *key, enum found f
 	}
 	lengths_format(a, lengths);
 	if (f == FOUND_NONE) {
-		item_error(l, item, key, "is missing; %s wants a key of %s bytes", a->name, lengths);
+		item_error(l, item, key, "is missing; %s wants a key of %s bytes", a->name,
+			   lengths);
 		return;
 	}
 	for (int i = 0; i < 3 && a->key_lens[i] != 0; i++)
@@ -57,8 +61,9 @@ key_check(struct load *l, const struct node *item, const char *key, enum found f
 		item_error(l, item, key, "is %zu bytes long; %s wants %s", len, a->name, lengths);
 	if (k->len == strlen(PUBLISHED_KEY) && memcmp(k->b, PUBLISHED_KEY, k->len) == 0 &&
 	    !l->c->allow_published_keys)
-		item_error(l, item, key, "is the published lab key; make your own with "
-			   "\"openssl rand -hex %zu\" (in a lab: lab.allow-published-keys: lab-only)",
+		item_error(l, item, key,
+			   "is the published lab key; make your own with \"openssl rand -hex "
+			   "%zu\" (in a lab: lab.allow-published-keys: lab-only)",
 			   len);
 }
 
@@ -66,7 +71,8 @@ key_check(struct load *l, const struct node *item, const char *key, enum found f
 static void
 load_sa_algorithms(struct load *l, const struct node *item, struct cfg_sa *sa)
 {
-	bool has_aead = node_find(item, "aead") != NULL, has_auth = node_find(item, "auth") != NULL;
+	bool has_aead = node_find(item, "aead") != NULL,
+	     has_auth = node_find(item, "auth") != NULL;
 	bool has_cipher = node_find(item, "cipher") != NULL;
 	size_t len = 0, auth_len = 0;
 	enum alg_id aead = ALG_NONE, cipher = ALG_NONE, auth = ALG_NONE;
@@ -79,20 +85,24 @@ load_sa_algorithms(struct load *l, const struct node *item, struct cfg_sa *sa)
 	auth_key = field_key(l, item, "auth-key", &sa->auth_key, &auth_len);
 
 	if (has_aead && has_cipher)
-		item_error(l, item, "cipher", "stands beside aead; an AEAD encrypts by itself, take "
-			   "cipher out");
+		item_error(l, item, "cipher",
+			   "stands beside aead; an AEAD encrypts by itself, take cipher out");
 	if (has_aead && has_auth)
-		item_error(l, item, "auth", "stands beside aead; an AEAD has its own integrity, take "
-			   "auth and auth-key out");
+		item_error(l, item, "auth",
+			   "stands beside aead; an AEAD has its own integrity, take auth and "
+			   "auth-key out");
 	else if (auth_key != FOUND_NONE && !has_auth)
-		item_error(l, item, "auth-key", "has no auth; %s", has_aead
-			   ? "an AEAD takes none, take it out" : "add auth: hmac-sha256-128");
+		item_error(l, item, "auth-key", "has no auth; %s",
+			   has_aead ? "an AEAD takes none, take it out" :
+				      "add auth: hmac-sha256-128");
 	if (!has_aead && !has_cipher)
-		item_error(l, item, NULL, "has no cipher; write aead: aes-gcm-16, or cipher: and auth: "
-			   "(cipher: null for none)");
+		item_error(l, item, NULL,
+			   "has no cipher; write aead: aes-gcm-16, or cipher: and auth: (cipher: "
+			   "null for none)");
 	if (!has_aead && has_cipher && !has_auth)
-		item_error(l, item, "cipher", "has no auth beside it, so that anybody could alter "
-			   "packets; add auth: hmac-sha256-128 and its auth-key:");
+		item_error(l, item, "cipher",
+			   "has no auth beside it, so that anybody could alter packets; add auth: "
+			   "hmac-sha256-128 and its auth-key:");
 
 	sa->cipher = has_aead ? aead : cipher;
 	sa->auth = has_aead ? ALG_NONE : auth;
@@ -113,8 +123,9 @@ load_sa_encapsulation(struct load *l, const struct node *item, struct cfg_sa *sa
 	field_u16(l, SEC_SAD, item, ports[1], &sa->natt_dport);
 	for (int i = 0; i < 2; i++)
 		if (f != FOUND_BAD && !sa->natt && node_find(item, ports[i]) != NULL)
-			item_error(l, item, ports[i], "has no meaning without UDP; add encapsulation: "
-				   "udp, or take it out");
+			item_error(l, item, ports[i],
+				   "has no meaning without UDP; add encapsulation: udp, or take "
+				   "it out");
 }
 
 // What identifies a key to people without telling it.
@@ -204,11 +215,15 @@ field_selector(struct load *l, const struct node *item, const char *key, struct 
 		item_error(l, item, key, "%s has bits set right of /%u; write %s", word, p.len,
 			   prefix_format(&p, net));
 	} else if (rc == -ERANGE) {
-		item_error(l, item, key, "%s ends before it begins, is of two families, or has too "
-			   "long a prefix; write first-last or address/length", word);
+		item_error(l, item, key,
+			   "%s ends before it begins, is of two families, or has too long a "
+			   "prefix; write first-last or address/length",
+			   word);
 	} else if (rc < 0) {
-		item_error(l, item, key, "%s is no selector; write an address, address/length, "
-			   "first-last, any4, any6 or any", word);
+		item_error(l, item, key,
+			   "%s is no selector; write an address, address/length, first-last, "
+			   "any4, any6 or any",
+			   word);
 	}
 	return rc == 0 ? FOUND_GOOD : FOUND_BAD;
 }
@@ -217,8 +232,8 @@ static const struct {
 	const char *name;
 	uint8_t number;
 } protocols[] = {
-	{"tcp", 6}, {"udp", 17}, {"icmp", 1}, {"icmpv6", 58}, {"sctp", 132}, {"gre", 47},
-	{"esp", 50}, {"ah", 51}, {"ospf", 89},
+	{"tcp", 6},  {"udp", 17}, {"icmp", 1}, {"icmpv6", 58}, {"sctp", 132},
+	{"gre", 47}, {"esp", 50}, {"ah", 51},  {"ospf", 89},
 };
 
 static enum found
@@ -248,8 +263,9 @@ field_protocol(struct load *l, const struct node *item, struct cfg_policy *p)
 	}
 	word_suggest(text, "any|tcp|udp|icmp|icmpv6|sctp|gre|esp|ah|ospf", hint);
 	item_error(l, item, "proto", "%s is no protocol%s", quote(text, word),
-		   hint[0] != '\0' ? hint : "; write any, tcp, udp, icmp, icmpv6, sctp, gre, esp, ah, "
-					    "ospf, or a number");
+		   hint[0] != '\0' ? hint :
+				     "; write any, tcp, udp, icmp, icmpv6, sctp, gre, esp, ah, "
+				     "ospf, or a number");
 	return FOUND_BAD;
 }
 
@@ -303,14 +319,18 @@ field_pair(struct load *l, const struct node *item, struct cfg_policy *p)
 		snprintf(first, sizeof(first), "%.*s", (int)(dash - text), text);
 	quote(text, word);
 	if (dash == NULL || addr_parse(first, &src) < 0 || addr_parse(dash + 1, &dst) < 0)
-		item_error(l, item, "tunnel", "%s is no pair of addresses; write the outer source and "
-			   "destination like 198.18.1.203-198.18.1.209", word);
+		item_error(l, item, "tunnel",
+			   "%s is no pair of addresses; write the outer source and destination "
+			   "like 198.18.1.203-198.18.1.209",
+			   word);
 	else if (src.family != dst.family)
-		item_error(l, item, "tunnel", "%s joins IPv4 and IPv6; both outer addresses are of one "
-			   "family", word);
+		item_error(l, item, "tunnel",
+			   "%s joins IPv4 and IPv6; both outer addresses are of one family", word);
 	else if (addr_is_martian(&src) || addr_is_martian(&dst))
-		item_error(l, item, "tunnel", "%s has an address that is no host's; write the addresses "
-			   "of two gateways", word);
+		item_error(
+			l, item, "tunnel",
+			"%s has an address that is no host's; write the addresses of two gateways",
+			word);
 	else {
 		p->tunnel_src = src;
 		p->tunnel_dst = dst;
@@ -336,14 +356,17 @@ load_policy_action(struct load *l, const struct node *item, struct cfg_policy *p
 	if (f != FOUND_GOOD)
 		return false;
 	if (p->action == CFG_PROTECT && node_find(item, "tunnel") == NULL) {
-		item_error(l, item, "tunnel", "is missing; protect needs the outer addresses, like "
-			   "tunnel: 198.18.1.203-198.18.1.209");
+		item_error(l, item, "tunnel",
+			   "is missing; protect needs the outer addresses, like tunnel: "
+			   "198.18.1.203-198.18.1.209");
 		return false;
 	}
 	for (int i = 0; i < 3 && p->action != CFG_PROTECT; i++)
 		if (node_find(item, only[i]) != NULL)
-			item_error(l, item, only[i], "has no meaning with action: %s; take it out, or "
-				   "write action: protect", p->action == CFG_BYPASS ? "bypass" : "discard");
+			item_error(l, item, only[i],
+				   "has no meaning with action: %s; take it out, or write action: "
+				   "protect",
+				   p->action == CFG_BYPASS ? "bypass" : "discard");
 	return good;
 }
 
@@ -357,8 +380,8 @@ load_policy_ports(struct load *l, const struct node *item, struct cfg_policy *p,
 	field_ports(l, item, "dport", p->dport);
 	for (int i = 0; i < 2; i++)
 		if (proto != FOUND_BAD && !takes && node_find(item, keys[i]) != NULL)
-			item_error(l, item, keys[i], "needs a protocol that has ports; add proto: tcp, "
-				   "udp or sctp");
+			item_error(l, item, keys[i],
+				   "needs a protocol that has ports; add proto: tcp, udp or sctp");
 }
 
 // Add the policy for one inner family, with `any` made into a range of it.
@@ -403,14 +426,16 @@ load_policy(struct load *l, const struct node *item)
 	bool v4 = src4 && dst4, v6 = src6 && dst6;
 
 	if (good && !v4 && !v6)
-		item_error(l, item, "dst", "is not of the family of src; a packet has both addresses of "
-			   "one family");
+		item_error(
+			l, item, "dst",
+			"is not of the family of src; a packet has both addresses of one family");
 	if (good && proto_node != NULL && proto_node->kind == NODE_SCALAR &&
 	    ((v6 && strcmp(proto_node->text, "icmp") == 0) ||
 	     (v4 && strcmp(proto_node->text, "icmpv6") == 0)))
-		item_error(l, item, "proto", "\"%s\" is not the ICMP of %s; write icmp for IPv4 and "
-			   "icmpv6 for IPv6, in two policies where both are meant", proto_node->text,
-			   v6 ? "IPv6" : "IPv4");
+		item_error(l, item, "proto",
+			   "\"%s\" is not the ICMP of %s; write icmp for IPv4 and icmpv6 for "
+			   "IPv6, in two policies where both are meant",
+			   proto_node->text, v6 ? "IPv6" : "IPv4");
 	if (!good || l->diag->errors != errors) {
 		l->unsure[SEC_SPD] = true;
 		if (!good)

@@ -12,10 +12,11 @@ const struct schema_section schema_sections[SEC_COUNT] = {
 	[SEC_LAB] = {"lab", SHAPE_SINGLE, 1,
 		     "Switches that take a protection away. They are for a laboratory, and each "
 		     "one only works when its value is the word *lab-only*."},
-	[SEC_PORTS] = {"ports", SHAPE_NAMED, 32,
-		       "The network ports, each under a name of your choice. A port is found in "
-		       "exactly one way: by *pci*, by *device*, or by *mac* alone. This is the only "
-		       "section that must be there."},
+	[SEC_PORTS] =
+		{"ports", SHAPE_NAMED, 32,
+		 "The network ports, each under a name of your choice. A port is found in "
+		 "exactly one way: by *pci*, by *device*, or by *mac* alone. This is the only "
+		 "section that must be there."},
 	[SEC_TUNNELS] = {"tunnels", SHAPE_NAMED, 1024,
 			 "Route-based IPsec interfaces: what is routed into one is sealed with the "
 			 "outbound SA of the same *reqid* and outer addresses. Names are shared "
@@ -75,7 +76,7 @@ const struct schema_key schema_keys[] = {
 	{SEC_TUNNELS, "mtu", TYPE_NUMBER, false, 1280, 9000, NULL, NULL,
 	 "Longest inner packet in bytes; computed from the SA and the port when absent"},
 
-	{SEC_NEIGHBOURS, "port", TYPE_REF, true, 0, 0, NULL, NULL,
+	{SEC_NEIGHBOURS, "port", TYPE_PORT, true, 0, 0, NULL, NULL,
 	 "Port behind which the neighbour is"},
 	{SEC_NEIGHBOURS, "address", TYPE_ADDRESS, true, 0, 0, NULL, NULL,
 	 "Its IPv4 or IPv6 address, inside a prefix of the port, or link-local"},
@@ -86,9 +87,9 @@ const struct schema_key schema_keys[] = {
 	 "Destination prefix without host bits; 0.0.0.0/0 and \"::/0\" are default routes"},
 	{SEC_ROUTES, "via", TYPE_ADDRESS, false, 0, 0, NULL, NULL,
 	 "Gateway, inside a prefix of a port or tunnel; a link-local one (fe80::/10) needs *port* beside it"},
-	{SEC_ROUTES, "port", TYPE_REF, false, 0, 0, NULL, NULL,
+	{SEC_ROUTES, "port", TYPE_PORT, false, 0, 0, NULL, NULL,
 	 "Out of this port; without *via*, the destinations are neighbours"},
-	{SEC_ROUTES, "tunnel", TYPE_REF, false, 0, 0, NULL, NULL,
+	{SEC_ROUTES, "tunnel", TYPE_TUNNEL, false, 0, 0, NULL, NULL,
 	 "Into this tunnel"},
 	{SEC_ROUTES, "discard", TYPE_BOOL, false, 0, 0, NULL, NULL,
 	 "true: drop, for instance what must not follow a default route"},
@@ -185,12 +186,13 @@ schema_type_name(enum schema_type t)
 		[TYPE_ADDRESS] = "an address",
 		[TYPE_PREFIX] = "a prefix",
 		[TYPE_RANGE] = "an address, prefix or range",
-		[TYPE_LIST] = "a list of address/length",
+		[TYPE_LIST] = "[address/length, ...]",
 		[TYPE_PAIR] = "address-address",
 		[TYPE_MAC] = "a MAC address",
 		[TYPE_KEY] = "a key",
 		[TYPE_PORTS] = "a port or first-last",
-		[TYPE_REF] = "the name of a port or tunnel",
+		[TYPE_PORT] = "a port's name",
+		[TYPE_TUNNEL] = "a tunnel's name",
 	};
 
 	return names[t];
@@ -237,7 +239,7 @@ config_print_keys(FILE *out)
 	for (int s = 0; s < SEC_COUNT; s++) {
 		const struct schema_section *sec = &schema_sections[s];
 
-		fprintf(out, "## %s\n\n", sec->name);
+		fprintf(out, "## %s%s\n\n", sec->name, shapes[sec->shape]);
 		scdoc_print(sec->help, "", out);
 		if (sec->shape != SHAPE_SINGLE)
 			fprintf(out, " At most %u.", sec->max);
@@ -247,10 +249,12 @@ config_print_keys(FILE *out)
 
 			if (k->section != (enum section)s)
 				continue;
-			fprintf(out, "|  %s%s.%s\n:  ", sec->name, shapes[sec->shape], k->key);
+			fprintf(out, "|  %s\n:  ", k->key);
 			value_print(k, out);
 			fprintf(out, "\n:  %s\n:  ",
-				k->required ? "required" : k->fallback != NULL ? k->fallback : "-");
+				k->required         ? "required" :
+				k->fallback != NULL ? k->fallback :
+						      "-");
 			scdoc_print(k->help, "", out);
 			fputc('\n', out);
 		}

@@ -45,7 +45,8 @@ enum schema_type {
 	TYPE_MAC,     // six octets
 	TYPE_KEY,     // hex:, ascii: or file:
 	TYPE_PORTS,   // number or first-last
-	TYPE_REF,     // name of a port or tunnel
+	TYPE_PORT,    // name of a port
+	TYPE_TUNNEL,  // name of a tunnel
 };
 
 struct schema_key {

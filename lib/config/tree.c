@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tree.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -22,13 +23,50 @@ struct builder {
 	struct diag *diag;
 	struct node *open[DEPTH_MAX]; // lists and maps around the current place
 	uint32_t depth;
-	uint32_t skip;          // depth inside something that is thrown away
-	const char *key;        // read, waits for its value
-	struct cfg_at key_at;   //
-	bool key_twice;         // the value that follows has no place
-	uint32_t n_documents;   //
-	bool stopped;           // no use in reading on
+	uint32_t skip;        // depth inside something that is thrown away
+	const char *key;      // read, waits for its value
+	struct cfg_at key_at; //
+	bool key_twice;       // the value that follows has no place
+	uint32_t n_documents; //
+	bool stopped;         // no use in reading on
 };
+
+// libyaml takes all its memory through these three exported functions. Ours
+// stand before the library's own in symbol order, and wipe what is given back:
+// the scanner grows its strings by realloc, and without this pieces of keys
+// would stay in freed memory, and from there reach a core file. Weak, so that
+// a static libyaml links too (and then does not wipe). They stand in this file
+// because a linker takes no object from an archive that nobody asks for.
+void *yaml_malloc(size_t size);
+void *yaml_realloc(void *old, size_t size);
+void yaml_free(void *p);
+
+__attribute__((weak)) void *
+yaml_malloc(size_t size)
+{
+	return malloc(size > 0 ? size : 1);
+}
+
+__attribute__((weak)) void
+yaml_free(void *p)
+{
+	if (p != NULL)
+		explicit_bzero(p, malloc_usable_size(p));
+	free(p);
+}
+
+__attribute__((weak)) void *
+yaml_realloc(void *old, size_t size)
+{
+	void *p = yaml_malloc(size);
+
+	if (p == NULL || old == NULL)
+		return p;
+	size_t have = malloc_usable_size(old);
+	memcpy(p, old, have < size ? have : size);
+	yaml_free(old);
+	return p;
+}
 
 static void *
 tree_alloc(struct tree *t, size_t size)
@@ -89,8 +127,8 @@ node_element(const struct node *list, uint32_t index)
 static size_t
 path_append(char *buf, size_t n, const char *key)
 {
-	static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				   "0123456789_.-";
+	static const char word[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
 	char quoted[QUOTE_STRLEN];
 
 	if (key[0] == '\0' || strlen(key) > 31 || key[strspn(key, word)] != '\0')
@@ -164,8 +202,12 @@ report_syntax(struct builder *b, const yaml_parser_t *p, const char *text, size_
 			   "%s; save the file as UTF-8 text", problem);
 	} else if (strstr(problem, "cannot start any token") != NULL) {
 		diag_error(b->diag, at, "yaml",
-			   "%s; indent with spaces, not tabs, and put text with signs in "
-			   "quotes", problem);
+			   "%s; indent with spaces, not tabs, and put text with signs in quotes",
+			   problem);
+	} else if (strstr(problem, "unexpected ':'") != NULL) {
+		diag_error(b->diag, at, "yaml",
+			   "%s; put text that ends in a colon, like an IPv6 address, in quotes",
+			   problem);
 	} else if (p->context != NULL) {
 		diag_error(b->diag, at, "yaml",
 			   "%s %s (line %zu); close what was opened, keep the indentation even",
@@ -235,7 +277,8 @@ node_new(struct builder *b, const yaml_event_t *e, enum node_kind kind)
 	struct node *n;
 
 	if (b->tree->n_nodes++ >= NODES_MAX) {
-		stop(b, mark_at(&e->start_mark), "more than 2000000 values; make the file smaller");
+		stop(b, mark_at(&e->start_mark),
+		     "more than 2000000 values; make the file smaller");
 		return NULL;
 	}
 	n = tree_alloc(b->tree, sizeof(*n));
@@ -323,7 +366,8 @@ open_event(struct builder *b, const yaml_event_t *e)
 		return;
 	}
 	if (b->depth == DEPTH_MAX) {
-		stop(b, mark_at(&e->start_mark), "more than 8 levels deep; nothing goes that deep");
+		stop(b, mark_at(&e->start_mark),
+		     "more than 8 levels deep; nothing goes that deep");
 		return;
 	}
 	n = node_new(b, e, map ? NODE_MAP : NODE_LIST);

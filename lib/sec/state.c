@@ -35,6 +35,8 @@
 #define FILE_BYTES_MAX (64 << 20) // what is larger was not written by sgw
 #define FINGERPRINT_LEN 16        // hex digits
 #define PATH_SHOWN 160            // of the path in an error, the remedy must fit as well
+// O_NONBLOCK: a FIFO in the file's place is to be refused, not waited for.
+#define OPEN_FLAGS (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 #define NEW_KEYS "remove it AND give all SAs new keys, in the configuration and at the peers"
 
 struct record {
@@ -91,8 +93,8 @@ static int
 fail_damaged(const struct state *s, uint32_t line, const char *what, struct err *err)
 {
 	return err_set(err, EXIT_MACHINE, -EBADMSG,
-		       "state file %.*s: line %" PRIu32 ": %s; the file is damaged or was edited, and "
-		       "an older copy would repeat nonces: " NEW_KEYS,
+		       "state file %.*s: line %" PRIu32 ": %s; it is damaged or was edited, and an "
+		       "older copy of it would repeat nonces: " NEW_KEYS,
 		       PATH_SHOWN, s->path, line, what);
 }
 
@@ -202,8 +204,8 @@ sa_parse(const char *line, struct state_sa *sa)
 	char word[6][ADDR_STRLEN];
 	uint64_t spi;
 
-	if (sscanf(line, "%47s %47s %47s %47s %47s %47s", word[0], word[1], word[2], word[3], word[4],
-		   word[5]) != 6)
+	if (sscanf(line, "%47s %47s %47s %47s %47s %47s", word[0], word[1], word[2], word[3],
+		   word[4], word[5]) != 6)
 		return -EINVAL;
 	if (text_u64(word[1], &spi) < 0 || spi > UINT32_MAX || addr_parse(word[2], &sa->dst) < 0 ||
 	    !fingerprint_ok(word[3]) || text_u64(word[4], &sa->reserved) < 0 ||
@@ -232,7 +234,7 @@ text_line(struct text *t)
 		return NULL;
 	*end = '\0';
 	t->at = (size_t)(end - t->b) + 1;
-	// A NUL inside would hide what stands behind it.
+	// A NUL inside would hide what stands behind it. That line counts as cut off.
 	return strlen(line) == (size_t)(end - line) ? line : NULL;
 }
 
@@ -328,13 +330,13 @@ check_access(const struct state *s, const struct stat *st, const char *what, str
 
 	if ((st->st_mode & (S_IWGRP | S_IWOTH)) && !sticky_dir)
 		return err_set(err, EXIT_MACHINE, -EPERM,
-			       "state file %.*s: %s can be written by others (mode %04o); chmod go-w, "
-			       "and if that may have been used, " NEW_KEYS,
+			       "state file %.*s: %s can be written by others (mode %04o); chmod "
+			       "go-w, and if that may have been used, " NEW_KEYS,
 			       PATH_SHOWN, s->path, what, (unsigned int)st->st_mode & 07777);
 	if (st->st_uid != geteuid() && st->st_uid != 0)
 		return err_set(err, EXIT_MACHINE, -EPERM,
-			       "state file %.*s: %s belongs to user %u; chown it to the user that sgw "
-			       "runs as, and if that user may have changed it, " NEW_KEYS,
+			       "state file %.*s: %s belongs to user %u; chown it to the user that "
+			       "sgw runs as, and if the other may have changed it, " NEW_KEYS,
 			       PATH_SHOWN, s->path, what, (unsigned int)st->st_uid);
 	return 0;
 }
@@ -374,8 +376,7 @@ read_fd(struct state *s, int fd, struct err *err)
 static int
 read_file(struct state *s, struct err *err)
 {
-	// O_NONBLOCK: a FIFO is to be refused, not waited for.
-	int fd = openat(s->dir_fd, s->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int fd = openat(s->dir_fd, s->name, O_RDONLY | OPEN_FLAGS);
 	int rc;
 
 	if (fd >= 0) {
@@ -384,7 +385,7 @@ read_file(struct state *s, struct err *err)
 		return rc;
 	}
 	if (errno == ENOENT) {
-		log_notice("state file %s: new; sequence numbers of outbound SAs begin at 1", s->path);
+		log_notice("state file %s: new; outbound sequence numbers begin at 1", s->path);
 		return state_write(s, err);
 	}
 	if (errno == ELOOP)
@@ -435,8 +436,7 @@ open_dir(struct state *s, const char *dir, struct err *err)
 static int
 take_lock(struct state *s, struct err *err)
 {
-	s->lock_fd = openat(s->dir_fd, s->lock_name,
-			    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+	s->lock_fd = openat(s->dir_fd, s->lock_name, O_RDWR | O_CREAT | OPEN_FLAGS, 0600);
 	if (s->lock_fd < 0)
 		return fail_io(s, errno, "opening its lock file", err);
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) == 0)
@@ -592,7 +592,8 @@ state_write(struct state *s, struct err *err)
 
 	if (b == NULL)
 		return fail_io(s, ENOMEM, "writing", err);
-	rc = write_temp(s, b, len);
+	// What would be refused when it is read must not get there.
+	rc = len > FILE_BYTES_MAX ? -EFBIG : write_temp(s, b, len);
 	free(b);
 	if (rc == 0 && renameat(s->dir_fd, s->temp_name, s->dir_fd, s->name) < 0)
 		rc = -errno;

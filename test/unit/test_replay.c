@@ -214,8 +214,9 @@ test_bits(void **unused)
 				if (s % 3 != 0 || s == top)
 					assert_int_equal(replay_commit(r, s), REPLAY_FRESH);
 			for (uint64_t s = top - size + 1; s <= top; s++)
-				assert_int_equal(replay_check(r, s),
-						 s % 3 != 0 || s == top ? REPLAY_SEEN : REPLAY_FRESH);
+				assert_int_equal(replay_check(r, s), s % 3 != 0 || s == top
+									     ? REPLAY_SEEN
+									     : REPLAY_FRESH);
 			for (uint64_t s = 0; s <= top - size; s += s < top - size - 300 ? 97 : 1)
 				assert_int_equal(replay_check(r, s), REPLAY_LATE);
 			assert_int_equal(replay_check(r, top - size), REPLAY_LATE);
