@@ -134,7 +134,9 @@ fill_prm(const struct cfg_sa *c, unsigned int n_workers, struct xforms *x, const
 			.mode = RTE_SECURITY_IPSEC_SA_MODE_TUNNEL,
 			.tunnel.type = c->src.family == 4 ? RTE_SECURITY_IPSEC_TUNNEL_IPV4 :
 							    RTE_SECURITY_IPSEC_TUNNEL_IPV6,
-			.options = {.esn = c->esn, .udp_encap = c->natt},
+			// Inbound it has no form with UDP and leaves the SA half filled; there the
+			// UDP header counts as part of the outer one (trap 22).
+			.options = {.esn = c->esn, .udp_encap = c->natt && !c->inbound},
 			// Outbound: the first number to use (trap 27). Inbound: the last one seen.
 			.esn.value = c->inbound ? c->sequence : c->sequence + 1,
 			.udp = {.sport = c->natt_sport, .dport = c->natt_dport},
@@ -206,7 +208,8 @@ set_sequence(struct sa *sa, struct cfg_sa *c, struct state *state, struct err *e
 
 	if (getrandom(sa->iv, sizeof(sa->iv), 0) != (ssize_t)sizeof(sa->iv))
 		return err_set(err, EXIT_RESOURCE, -EIO, "sa %s: no random bytes", sa->name);
-	sa->end = c->esn ? UINT64_MAX - 1 : UINT32_MAX;
+	// librte_ipsec keeps the number behind the last one in range too.
+	sa->end = (c->esn ? UINT64_MAX : UINT32_MAX) - 1;
 	sa->limit = sa->end;
 	if (!sa->inbound && state != NULL) {
 		sa->record = state_get(state, c->spi, &c->dst, c->fingerprint, err);
