@@ -81,6 +81,7 @@ start_eal(const struct args *a, struct gateway *g, struct err *err)
 	return 0;
 }
 
+// All that can be missing on the machine is found before anything is written.
 static int
 start_ports(struct gateway *g, struct err *err)
 {
@@ -319,7 +320,7 @@ run(const struct args *a, struct gateway *g, struct err *err)
 {
 	block_signals();
 	protect_memory();
-	if (start_eal(a, g, err) != 0 || start_sas(g, err) != 0 || start_ports(g, err) != 0)
+	if (start_eal(a, g, err) != 0 || start_ports(g, err) != 0 || start_sas(g, err) != 0)
 		return -1;
 	g->tables = tables_build(g->config, g->ports, g->sas, err);
 	if (g->tables == NULL || start_workers(g, err) != 0)

@@ -108,6 +108,34 @@ same_interface(const struct own *a, const struct own *b)
 	return a->section == b->section && a->index == b->index;
 }
 
+// Between ports not even a part of a prefix may be shared: a neighbour would be
+// on both.
+static void
+check_overlap(struct check *k, const struct own *a)
+{
+	struct prefix net = prefix_network(&a->prefix);
+	struct range range = prefix_range(&a->prefix);
+	char text[ADDR_STRLEN], other[ADDR_STRLEN];
+
+	if (link_local(&a->prefix.addr))
+		return;
+	for (uint32_t i = 0; i < k->n_own; i++) {
+		const struct own *b = &k->own[i];
+
+		if (b->section != SEC_PORTS || b->index <= a->index)
+			continue;
+		struct range b_range = prefix_range(&b->prefix);
+
+		if (range_overlaps(&range, &b_range) &&
+		    addr_cmp(&a->prefix.addr, &b->prefix.addr) != 0)
+			item_error(k->l, b->node, NULL,
+				   "%s lies on top of %s of port %s (line %u); give each port a "
+				   "prefix of its own",
+				   prefix_format(&b->prefix, text), prefix_format(&net, other),
+				   own_name(k, a), a->node->at.line);
+	}
+}
+
 // Every own address once, and no prefix on two interfaces.
 static void
 check_own(struct check *k)
@@ -138,27 +166,9 @@ check_own(struct check *k)
 			"%s is the prefix of %s too (line %u); a prefix belongs to one interface",
 			prefix_format(&y->net, net), own_name(k, a), a->node->at.line);
 	}
-	// Between ports not even a part may be shared: a neighbour would be on both.
-	for (uint32_t i = 0; i < k->n_own; i++) {
-		for (uint32_t j = 0; j < k->n_own; j++) {
-			const struct own *a = &k->own[i], *b = &k->own[j];
-
-			if (a->section != SEC_PORTS || b->section != SEC_PORTS ||
-			    a->index >= b->index)
-				continue;
-			struct range ra = prefix_range(&a->prefix), rb = prefix_range(&b->prefix);
-			struct prefix pa = prefix_network(&a->prefix);
-
-			if (range_overlaps(&ra, &rb) && !link_local(&a->prefix.addr) &&
-			    addr_cmp(&a->prefix.addr, &b->prefix.addr) != 0)
-				item_error(k->l, b->node, NULL,
-					   "%s lies on top of %s of port %s (line %u); give each "
-					   "port a prefix of its own",
-					   prefix_format(&b->prefix, text),
-					   prefix_format(&pa, net), own_name(k, a),
-					   a->node->at.line);
-		}
-	}
+	for (uint32_t i = 0; i < k->n_own; i++)
+		if (k->own[i].section == SEC_PORTS)
+			check_overlap(k, &k->own[i]);
 }
 
 // "net_tap0" of "net_tap0,iface=t0": what the device is called in the process.

@@ -20,3 +20,15 @@
  * @return 0 or -errno, with err filled: what is missing and the command that mends it
  */
 int eal_start(int argc, char **argv, const char *name, bool pci, uint32_t mem_mb, struct err *err);
+
+// What DPDK prints, kept away from the user, for what can be made of it.
+struct eal_capture {
+	int fd;
+	int saved[2];
+	char text[16384]; // after eal_capture_end()
+};
+
+/** Catch standard output and error from here on. @return 0 or -errno: not caught */
+int eal_capture_begin(struct eal_capture *c);
+/** Give them back; what was written stands in c->text. */
+void eal_capture_end(struct eal_capture *c);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "port.h"
 
-#include "log.h"
+#include "eal.h"
 
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
+#include <rte_log.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -71,23 +72,44 @@ find_pci(const struct cfg_port *c, struct port *p, struct err *err)
 		       "`dpdk-devbind.py -b vfio-pci %s`", c->name, c->device, seen, c->device);
 }
 
+// The first thing that the driver said, without its function's name.
+static const char *
+first_line(char *text)
+{
+	char *colon, *end = strchr(text, '\n');
+
+	if (end != NULL)
+		*end = '\0';
+	colon = strstr(text, "(): ");
+	return colon != NULL ? colon + 4 : text;
+}
+
 static int
 make_device(const struct cfg_port *c, struct port *p, struct err *err)
 {
+	static struct eal_capture capture;
+	bool verbose = rte_log_get_global_level() > RTE_LOG_ERR;
 	char name[RTE_ETH_NAME_MAX_LEN];
+	const char *said;
 	int rc;
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(c->device, ","), c->device);
+	if (!verbose)
+		eal_capture_begin(&capture);
 	rc = rte_dev_probe(c->device);
+	if (!verbose)
+		eal_capture_end(&capture);
 	if (rc == 0)
 		rc = rte_eth_dev_get_port_by_name(name, &p->port_id);
-	if (rc != 0)
-		return err_set(err, EXIT_MACHINE, rc < 0 ? rc : -ENODEV,
-			       "port %s: device \"%s\" can not be made (%s); do its interface, file or "
-			       "driver and all its arguments exist? `--log-level=8` before -- tells more",
-			       c->name, c->device, rte_strerror(-rc));
-	p->virtual = true;
-	return 0;
+	if (rc == 0) {
+		p->virtual = true;
+		return 0;
+	}
+	said = first_line(capture.text);
+	return err_set(err, EXIT_MACHINE, rc < 0 ? rc : -ENODEV,
+		       "port %s: device \"%s\" can not be made: %s; its interface, file and arguments must "
+		       "be there and right", c->name, c->device,
+		       said[0] != '\0' ? said : rte_strerror(-rc));
 }
 
 int
