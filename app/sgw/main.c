@@ -322,6 +322,7 @@ run(const struct args *a, struct gateway *g, struct err *err)
 	protect_memory();
 	if (start_eal(a, g, err) != 0 || start_ports(g, err) != 0 || start_sas(g, err) != 0)
 		return -1;
+	config_wipe_keys(g->config); // the crypto sessions have them now
 	g->tables = tables_build(g->config, g->ports, g->sas, err);
 	if (g->tables == NULL || start_workers(g, err) != 0)
 		return -1;

@@ -133,6 +133,15 @@ config_load(const char *file, struct config **out, FILE *diag)
 }
 
 void
+config_wipe_keys(struct config *c)
+{
+	for (uint32_t i = 0; i < c->n_sas; i++) {
+		explicit_bzero(&c->sas[i].key, sizeof(c->sas[i].key));
+		explicit_bzero(&c->sas[i].auth_key, sizeof(c->sas[i].auth_key));
+	}
+}
+
+void
 config_free(struct config *c)
 {
 	if (c == NULL)

