@@ -158,6 +158,18 @@ drop_list(const char *cmd, const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
+// Telemetry silently leaves out keys with anything but letters, digits and '_'.
+static const char *
+as_key(const char *name, char buf[static CFG_NAME_MAX])
+{
+	size_t i;
+
+	for (i = 0; name[i] != '\0' && i < CFG_NAME_MAX - 1; i++)
+		buf[i] = name[i] == '-' || name[i] == '.' ? '_' : name[i];
+	buf[i] = '\0';
+	return buf;
+}
+
 static int
 drop_info_cmd(const char *cmd, const char *params, struct rte_tel_data *d)
 {
@@ -169,9 +181,10 @@ drop_info_cmd(const char *cmd, const char *params, struct rte_tel_data *d)
 		rte_tel_data_add_dict_string(d, "text", drop_infos[r].text);
 		for (uint32_t i = 0; i < tables->n_ports; i++) {
 			struct port_stats s;
+			char key[CFG_NAME_MAX];
 
 			stats_port(i, &s);
-			rte_tel_data_add_dict_uint(d, tables->ports[i].name, s.ended[r]);
+			rte_tel_data_add_dict_uint(d, as_key(tables->ports[i].name, key), s.ended[r]);
 		}
 		return 0;
 	}

@@ -164,8 +164,9 @@ setup_queues(struct port *p, const struct rte_eth_dev_info *info, uint16_t mtu,
 	return rc;
 }
 
-// Frames to our MAC must arrive. Where the device can not be told about it, take
-// everything: eth_accept filters by itself in any case.
+// Frames to our MAC must arrive. A virtual device is not told about it and gives us
+// everything (eth_accept filters in any case): told, net_tap would give the address
+// to the kernel's end as well, and two hosts with one address never hear each other.
 static void
 setup_filters(const struct cfg_port *c, struct port *p)
 {
@@ -174,7 +175,9 @@ setup_filters(const struct cfg_port *c, struct port *p)
 	rte_eth_macaddr_get(p->port_id, &p->mac);
 	if (c->has_mac && memcmp(p->mac.addr_bytes, c->mac.b, 6) != 0) {
 		memcpy(p->mac.addr_bytes, c->mac.b, 6);
-		ours = rte_eth_dev_default_mac_addr_set(p->port_id, &p->mac) == 0;
+		ours = !p->virtual && rte_eth_dev_default_mac_addr_set(p->port_id, &p->mac) == 0;
+	} else if (!c->has_mac && strncmp(c->device, "net_tap", 7) == 0) {
+		p->mac.addr_bytes[5] ^= 1; // what the device has is the kernel's
 	}
 	if (p->virtual || !ours)
 		rte_eth_promiscuous_enable(p->port_id);
