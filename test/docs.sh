@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The documents say what the program knows, and nothing in them that can be tried
+# is wrong.    test/docs.sh SGW sgw.8 sgw.yaml.5
+sgw=$(realpath "$1") man8=$(realpath "$2") man5=$(realpath "$3")
+top=$(cd "$(dirname "$0")/.." && pwd)
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+umask 077
+passed=0 failed=0
+
+check() { # check TEXT COMMAND…
+	text=$1
+	shift
+	if "$@" >"$dir/log" 2>&1; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL $text"
+		sed 's/^/     /' "$dir/log"
+	fi
+}
+
+# The text of a page without roff.
+plain() { sed -e 's/\\f[A-Z]//g' -e 's/\\&//g' -e 's/\\\././g' -e 's/\\-/-/g' -e 's/\\(ga/`/g' "$1"; }
+plain "$man8" >"$dir/8"
+plain "$man5" >"$dir/5"
+has() { grep -qF -e "$2" "$1"; }
+
+options=$("$sgw" --help | grep -oE '(^|[ ,])--?[a-zA-Z][a-z-]*' | tr -d ' ,' | sort -u)
+reasons=$(sed -n 's/^\tX(\([a-z0-9_]*\), .*/\1/p' "$top/lib/path/drop.h")
+commands=$(sed -n 's/^\t{"\(\/sgw[a-z/]*\)".*/\1/p' "$top/lib/ctl/telemetry.c")
+keys=$(sed -n 's/^\t{SEC_[A-Z]*, "\([a-z-]*\)".*/\1/p' "$top/lib/config/schema.c" | sort -u)
+algorithms=$(sed -n 's/.*\[ALG_.*\] *= {"\([a-z0-9-]*\)".*/\1/p' "$top/lib/base/alg.c")
+traps=$(grep -rhoE 'traps? [0-9]+(, [0-9]+)*' "$top/lib" "$top/app" | grep -oE '[0-9]+' | sort -un)
+for list in "$options" "$reasons" "$commands" "$keys" "$algorithms" "$traps"; do
+	check "this test still reads the source: $list" [ "$(echo "$list" | wc -w)" -gt 5 ]
+done
+
+for option in $options; do
+	check "sgw(8) has the option $option" has "$dir/8" "$option"
+done
+for reason in $reasons; do
+	check "sgw(8) has the drop reason $reason" has "$dir/8" "$reason"
+done
+for command in $commands; do
+	check "sgw(8) has the command $command" has "$dir/8" "$command"
+	check "docs/counters.md has the command $command" has "$top/docs/counters.md" "$command"
+done
+for key in $keys; do
+	check "sgw.yaml(5) has the key $key" has "$dir/5" "$key"
+done
+for name in $algorithms; do
+	check "sgw.yaml(5) has the algorithm $name" has "$dir/5" "$name"
+done
+for trap_ in $traps; do
+	check "docs/librte.md has trap $trap_" grep -q "^| $trap_ |" "$top/docs/librte.md"
+done
+
+# Whatever is written as a whole configuration loads without a word.
+awk -v dir="$dir" '/^```yaml/ { n++; on = 1; next } /^```/ { on = 0 } on { print > (dir "/readme" n ".yaml") }' \
+	"$top/README.md"
+sed -n '/^# EXAMPLE$/,/^# /{/^```/,/^```/p}' "$top/docs/sgw.yaml.5.scd" |
+	awk -v dir="$dir" '/^```/ { n++; next } n == 1 { print > (dir "/page.yaml") }'
+sed -i "s|file:/etc/sgw/|file:$dir/|g" "$dir"/*.yaml
+i=0
+for key in $(grep -ohE "file:$dir/[a-z.-]*" "$dir"/*.yaml | sort -u); do
+	i=$((i + 1))
+	printf 'hex:%040d\n' $i >"${key#file:}"
+done
+for yaml in "$dir"/*.yaml; do
+	"$sgw" -- -f "$yaml" --check >"$dir/said" 2>&1
+	echo "exit status $?" >>"$dir/said"
+	check "the example $(basename "$yaml") loads" sh -c "cat $dir/said; [ \"\$(cat $dir/said)\" = 'exit status 0' ]"
+done
+
+# No link to a file that is not there.
+for md in "$top"/*.md "$top"/docs/*.md; do
+	for link in $(grep -oE '\]\([^)#]+' "$md" | cut -c3- | grep -v '^http'); do
+		check "$(basename "$md"): $link is there" test -e "$(dirname "$md")/$link"
+	done
+done
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
