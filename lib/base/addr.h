@@ -88,6 +88,15 @@ bool range_overlaps(const struct range *a, const struct range *b);
  */
 int range_split(const struct range *r, struct prefix *out, int max);
 
+/** true for fe80::/10. p: 16 bytes in network byte order. */
+static inline bool
+addr6_is_link_local(const void *p)
+{
+	const uint8_t *a = (const uint8_t *)p;
+
+	return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
+}
+
 bool addr_is_multicast(const struct addr *a);
 /** 0/8, 127/8, 224/4, 240/4, ::, ::1, ff00::/8, v4-mapped: never a host. */
 bool addr_is_martian(const struct addr *a);

@@ -135,12 +135,12 @@ walk6(struct rte_mbuf *m, uint8_t proto)
 }
 
 static bool
-is_nd(const struct rte_mbuf *m)
+is_nd(struct rte_mbuf *m)
 {
-	const struct pkt *p = rte_mbuf_to_priv((struct rte_mbuf *)(uintptr_t)m);
+	const struct pkt *p = pkt(m);
 	uint8_t type;
 
-	if (p->proto != IPPROTO_ICMPV6 || m->pkt_len < p->l4_off + 4u)
+	if (p->proto != IPPROTO_ICMPV6 || (p->flags & PKT_FRAGMENT) || m->pkt_len < p->l4_off + 4u)
 		return false;
 	type = *rte_pktmbuf_mtod_offset(m, const uint8_t *, p->l4_off);
 	return type >= ND_FIRST && type <= ND_LAST;
@@ -178,11 +178,14 @@ inspect6(struct rte_mbuf *m)
 		return why;
 	src = (const uint8_t *)&ip->src_addr;
 	dst = (const uint8_t *)&ip->dst_addr;
-	if (dst[0] == 0xff && !is_nd(m))
+	if (is_nd(m))
+		pkt(m)->flags |= PKT_ND;
+	if (dst[0] == 0xff && !(pkt(m)->flags & PKT_ND))
 		return DROP_multicast;
-	// Duplicate address detection asks from the unspecified address (RFC 4862).
+	// Duplicate address detection asks a group from the unspecified address (RFC 4862).
 	if (src[0] == 0xff || martian6(dst) ||
-	    (martian6(src) && !(is_nd(m) && memcmp(src, unspecified, 16) == 0)))
+	    (martian6(src) && !((pkt(m)->flags & PKT_ND) && dst[0] == 0xff &&
+				memcmp(src, unspecified, 16) == 0)))
 		return DROP_ip_martian;
 	return ports_inspect(pkt(m), m);
 }
@@ -204,7 +207,7 @@ ip_check(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		int why = ip_inspect(m, sum == RTE_MBUF_F_RX_IP_CKSUM_GOOD);
 
 		// A unicast packet in a broadcast frame is not ours to forward (RFC 1812 5.3.4).
-		if (why < 0 && (pkt(m)->flags & PKT_GROUP) && !(pkt(m)->family == 6 && is_nd(m)))
+		if (why < 0 && (pkt(m)->flags & PKT_GROUP) && !(pkt(m)->flags & PKT_ND))
 			why = DROP_multicast;
 		if (unlikely(why >= 0))
 			drop(w, m, (enum drop_reason)why);
@@ -221,21 +224,13 @@ ip_spoof(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 
 	route_sources(w->tables, pkts, nexthops, n);
 	for (uint16_t i = 0; i < n; i++) {
+		pkt(pkts[i])->source = nexthops[i];
 		if (unlikely(w->tables->nexthops[nexthops[i]].kind == NEXTHOP_LOCAL))
 			drop(w, pkts[i], DROP_ip_spoofed);
 		else
 			pkts[good++] = pkts[i];
 	}
 	return good;
-}
-
-// A link-local address means nothing on another link (RFC 4291 section 2.5.6).
-static bool
-is_link_local6(const struct rte_ipv6_hdr *ip)
-{
-	const uint8_t *src = (const uint8_t *)&ip->src_addr, *dst = (const uint8_t *)&ip->dst_addr;
-
-	return (src[0] == 0xfe && (src[1] & 0xc0) == 0x80) || (dst[0] == 0xfe && (dst[1] & 0xc0) == 0x80);
 }
 
 // @return a reason to drop, or -1
@@ -255,7 +250,8 @@ hop_one(struct rte_mbuf *m)
 	} else {
 		struct rte_ipv6_hdr *ip = rte_pktmbuf_mtod(m, struct rte_ipv6_hdr *);
 
-		if (is_link_local6(ip))
+		// A link-local address means nothing on another link (RFC 4291 section 2.5.6).
+		if (addr6_is_link_local(&ip->src_addr) || addr6_is_link_local(&ip->dst_addr))
 			return DROP_ip_martian;
 		if (ip->hop_limits <= 1)
 			return DROP_ip_ttl;

@@ -26,6 +26,7 @@ enum pkt_flag {
 	PKT_FRAGMENT = 1 << 4, // not the first fragment: has no ports
 	PKT_UDP_ESP = 1 << 5,  // ESP inside UDP, arriving
 	PKT_FIRST_FRAGMENT = 1 << 7, // the first of several fragments
+	PKT_ND = 1 << 8,       // neighbour discovery (RFC 4861), by its ICMPv6 type
 	PKT_GROUP = 1 << 6,    // came in a frame to a multicast or broadcast address
 };
 
@@ -42,7 +43,8 @@ struct pkt {
 	const struct tunnel *tunnel; // outbound: to be sealed for this one, NULL: clear
 	uint64_t sequence;           // inbound: full (64-bit) sequence number
 	uint16_t inner_bytes;        // outbound: length before sealing
-	uint16_t nexthop;            // index into tables.nexthops, or PKT_NO_NEXTHOP
+	uint16_t source;             // index into tables.nexthops: where its source is, ip_spoof
+	uint16_t nexthop;            // the same for its destination, or PKT_NO_NEXTHOP
 	uint16_t flags;              // enum pkt_flag
 	uint16_t l4_off;             // bytes from the IP header to the upper layer header
 	uint16_t sport;              // host byte order, 0 where the protocol has none

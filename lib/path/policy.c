@@ -10,7 +10,6 @@
 
 #include <rte_ip.h>
 
-#include <netinet/in.h>
 #include <string.h>
 
 _Static_assert(BURST <= SPD_BURST, "one SPD lookup a burst");
@@ -58,12 +57,12 @@ match(const struct tables *t, enum cfg_dir dir, struct rte_mbuf *const *pkts, ui
 	}
 }
 
-// A later fragment shows no ports: no rule that has some can be held against it,
-// and falling through to the next rule could let it out in clear.
+// A later fragment shows no ports, and in IPv6 no protocol: no rule that has some can
+// be held against it, and falling through to the next could let it out in clear.
 static bool
 unjudgeable(const struct tables *t, struct rte_mbuf *m)
 {
-	return (pkt(m)->flags & PKT_FRAGMENT) && spd_uses_ports(t->spd);
+	return (pkt(m)->flags & PKT_FRAGMENT) && spd_needs_whole(t->spd, pkt(m)->family);
 }
 
 // ---------------------------------------------------------------- inbound
@@ -71,9 +70,10 @@ unjudgeable(const struct tables *t, struct rte_mbuf *m)
 // RFC 4301 section 5.2 step 4. For a route-based tunnel the selectors are the
 // routes into it: who sends through it must be somebody who is reached through it.
 static int
-verify(const struct tables *t, struct rte_mbuf *m, const struct spd_entry *e, uint16_t source)
+verify(const struct tables *t, struct rte_mbuf *m, const struct spd_entry *e)
 {
 	const struct tunnel *tunnel = pkt(m)->sa->tunnel;
+	const struct nexthop *source = &t->nexthops[pkt(m)->source];
 
 	if (unjudgeable(t, m))
 		return DROP_ip_fragment_ports;
@@ -82,8 +82,7 @@ verify(const struct tables *t, struct rte_mbuf *m, const struct spd_entry *e, ui
 			return -1;
 		return e->action == CFG_DISCARD ? DROP_policy_discard : DROP_policy_selector;
 	}
-	if (tunnel->interface && t->nexthops[source].kind == NEXTHOP_TUNNEL &&
-	    t->nexthops[source].tunnel == tunnel)
+	if (tunnel->interface && source->kind == NEXTHOP_TUNNEL && source->tunnel == tunnel)
 		return -1;
 	return DROP_policy_selector;
 }
@@ -92,14 +91,13 @@ uint16_t
 policy_verify(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
 	const struct spd_entry *entries[BURST];
-	uint16_t sources[BURST], good = 0;
+	uint16_t good = 0;
 
 	if (n == 0)
 		return 0;
 	match(w->tables, CFG_IN, pkts, n, entries);
-	route_sources(w->tables, pkts, sources, n);
 	for (uint16_t i = 0; i < n; i++) {
-		int why = verify(w->tables, pkts[i], entries[i], sources[i]);
+		int why = verify(w->tables, pkts[i], entries[i]);
 
 		if (unlikely(why >= 0)) {
 			drop(w, pkts[i], (enum drop_reason)why);
@@ -112,19 +110,40 @@ policy_verify(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 }
 
 // Neighbour discovery on the link is older than any policy (RFC 4301 section 4.4.1
-// wants it spelled out): between link-local, own and group addresses it goes free.
+// wants it spelled out): to group, link-local and own addresses it goes free.
 static bool
-is_nd_exempt(struct rte_mbuf *m)
+is_nd_exempt(const struct tables *t, struct rte_mbuf *m)
 {
-	const struct pkt *p = pkt(m);
 	const struct rte_ipv6_hdr *ip = rte_pktmbuf_mtod(m, const void *);
-	uint8_t type;
+	const uint8_t *dst = (const uint8_t *)&ip->dst_addr;
 
-	if (p->family != 6 || p->proto != IPPROTO_ICMPV6 || ip->hop_limits != 255 ||
-	    m->pkt_len <= p->l4_off)
-		return false;
-	type = *rte_pktmbuf_mtod_offset(m, uint8_t *, p->l4_off);
-	return type >= 133 && type <= 137;
+	return (pkt(m)->flags & PKT_ND) && ip->hop_limits == 255 &&
+	       (dst[0] == 0xff || addr6_is_link_local(dst) || tables_is_own(t, 6, dst));
+}
+
+// @return a reason to drop, or -1
+static int
+judge_clear(const struct tables *t, struct rte_mbuf *m, const struct spd_entry *e)
+{
+	struct pkt *p = pkt(m);
+
+	if (unjudgeable(t, m))
+		return DROP_ip_fragment_ports;
+	if (is_nd_exempt(t, m))
+		return -1;
+	if (e != NULL && e->action == CFG_BYPASS) {
+		p->flags |= PKT_BYPASS;
+		return -1;
+	}
+	if (e != NULL)
+		return e->action == CFG_PROTECT ? DROP_policy_clear : DROP_policy_discard;
+	// Its source lives behind a tunnel: a forgery, which must neither be answered
+	// through that tunnel nor get the blessing of another one.
+	if (t->nexthops[p->source].kind == NEXTHOP_TUNNEL &&
+	    !(p->family == 6 && addr6_is_link_local(rte_pktmbuf_mtod_offset(
+					m, void *, offsetof(struct rte_ipv6_hdr, src_addr)))))
+		return DROP_policy_clear;
+	return -1;
 }
 
 uint16_t
@@ -133,24 +152,14 @@ policy_clear(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	const struct spd_entry *entries[BURST];
 	uint16_t good = 0;
 
-	if (!spd_has(w->tables->spd, CFG_IN, 4) && !spd_has(w->tables->spd, CFG_IN, 6))
-		return n;
 	match(w->tables, CFG_IN, pkts, n, entries);
 	for (uint16_t i = 0; i < n; i++) {
-		const struct spd_entry *e = entries[i];
-		struct rte_mbuf *m = pkts[i];
+		int why = judge_clear(w->tables, pkts[i], entries[i]);
 
-		if (unjudgeable(w->tables, m)) {
-			drop(w, m, DROP_ip_fragment_ports);
-			continue;
-		}
-		if (e != NULL && e->action != CFG_BYPASS && !is_nd_exempt(m)) {
-			drop(w, m, e->action == CFG_PROTECT ? DROP_policy_clear : DROP_policy_discard);
-			continue;
-		}
-		if (e != NULL && e->action == CFG_BYPASS)
-			pkt(m)->flags |= PKT_BYPASS;
-		pkts[good++] = m;
+		if (unlikely(why >= 0))
+			drop(w, pkts[i], (enum drop_reason)why);
+		else
+			pkts[good++] = pkts[i];
 	}
 	return good;
 }
@@ -183,28 +192,41 @@ decide(const struct spd_entry *e, const struct nexthop *nh, uint16_t flags,
 	return flags & PKT_SECURED ? -1 : DROP_policy_none;
 }
 
+// The next hop of what has none yet. A link-local destination is on the link that
+// the packet, or what provoked it, came from.
+static void
+find_nexthops(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
+{
+	const struct tables *t = w->tables;
+	uint16_t found[BURST];
+
+	route_destinations(t, pkts, found, n);
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
+
+		pkt(m)->nexthop = found[i];
+		if (pkt(m)->family == 6 && addr6_is_link_local(rte_pktmbuf_mtod_offset(
+						   m, void *, offsetof(struct rte_ipv6_hdr, dst_addr))))
+			pkt(m)->nexthop = (uint16_t)(t->link_local_nexthop + t->port_index[m->port]);
+	}
+}
+
 uint16_t
 policy_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
 	const struct tables *t = w->tables;
 	const struct spd_entry *entries[BURST];
-	uint16_t dst[BURST], src[BURST], good = 0;
+	uint16_t good = 0;
 
 	match(t, CFG_OUT, pkts, n, entries);
-	route_destinations(t, pkts, dst, n);
-	route_sources(t, pkts, src, n);
+	find_nexthops(w, pkts, n);
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
 		struct pkt *p = pkt(m);
-		int why = decide(entries[i], &t->nexthops[dst[i]], p->flags, &p->tunnel);
+		int why = decide(entries[i], &t->nexthops[p->nexthop], p->flags, &p->tunnel);
 
 		if (unjudgeable(t, m))
 			why = DROP_ip_fragment_ports;
-		// Came in clear, but its source lives behind a tunnel: a forgery, which must
-		// not be given the blessing of another tunnel.
-		if (why < 0 && !(p->flags & (PKT_SECURED | PKT_LOCAL | PKT_BYPASS)) &&
-		    t->nexthops[src[i]].kind == NEXTHOP_TUNNEL)
-			why = DROP_policy_clear;
 		if (unlikely(why >= 0))
 			drop(w, m, (enum drop_reason)why);
 		else

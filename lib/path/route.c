@@ -33,11 +33,9 @@ route_find(const struct tables *t, uint8_t family, const void *addr)
 bool
 tables_is_own(const struct tables *t, uint8_t family, const void *addr)
 {
-	const uint8_t *a = addr;
-
-	if (family == 6 && a[0] == 0xfe && (a[1] & 0xc0) == 0x80) {
+	if (family == 6 && addr6_is_link_local(addr)) {
 		for (uint32_t i = 0; i < t->n_ports; i++)
-			if (memcmp(t->ports[i].link_local.b, a, 16) == 0)
+			if (memcmp(t->ports[i].link_local.b, addr, 16) == 0)
 				return true;
 		return false;
 	}
@@ -129,23 +127,13 @@ mtu_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 
 // @return a reason to drop, or -1
 static int
-route_judge(struct worker *w, struct rte_mbuf *m, uint16_t index)
+route_judge(struct worker *w, struct rte_mbuf *m)
 {
-	const struct nexthop *nh = &w->tables->nexthops[index];
-	const uint8_t *dst6 = rte_pktmbuf_mtod_offset(m, uint8_t *,
-						      offsetof(struct rte_ipv6_hdr, dst_addr));
-	struct pkt *p = pkt(m);
+	const struct pkt *p = pkt(m);
 
-	// A link-local destination is on the link that provoked our answer.
-	if (p->family == 6 && dst6[0] == 0xfe && (dst6[1] & 0xc0) == 0x80) {
-		p->nexthop = (uint16_t)(w->tables->link_local_nexthop +
-					w->tables->port_index[m->port]);
-		return -1;
-	}
-	switch ((enum nexthop_kind)nh->kind) {
+	switch ((enum nexthop_kind)w->tables->nexthops[p->nexthop].kind) {
 	case NEXTHOP_GATEWAY:
 	case NEXTHOP_ONLINK:
-		p->nexthop = index;
 		return -1;
 	case NEXTHOP_DISCARD:
 		return DROP_route_discard;
@@ -163,12 +151,16 @@ route_judge(struct worker *w, struct rte_mbuf *m, uint16_t index)
 uint16_t
 route(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
-	uint16_t nexthops[BURST], good = 0;
+	uint16_t good = 0;
 
-	route_destinations(w->tables, pkts, nexthops, n);
 	for (uint16_t i = 0; i < n; i++) {
-		int why = route_judge(w, pkts[i], nexthops[i]);
+		int why;
 
+		// What is in clear has been looked up by policy_select; all that a tunnel
+		// seals goes the same way.
+		if (pkt(pkts[i])->flags & PKT_SEALED)
+			pkt(pkts[i])->nexthop = pkt(pkts[i])->tunnel->nexthop;
+		why = route_judge(w, pkts[i]);
 		if (unlikely(why >= 0))
 			drop(w, pkts[i], (enum drop_reason)why);
 		else

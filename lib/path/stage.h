@@ -4,7 +4,7 @@
 //   uint16_t stage(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 //
 // takes n packets, returns how many go on, compacted at the front and in order.
-// The others have already been given to drop(), punt or a queue: no caller ever
+// The others have already been given to drop(), local or a queue: no caller ever
 // sees a tail of bad packets.
 #pragma once
 

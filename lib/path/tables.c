@@ -186,9 +186,9 @@ build_sas(struct tables *t, const struct config *c, struct sa **sas, struct err 
 	return 0;
 }
 
-// The largest inner packet, from the SA and the port that the remote is behind.
+// The way to the remote, and the largest inner packet that fits it with the SA.
 static void
-build_mtus(struct tables *t)
+build_ways(struct tables *t)
 {
 	for (uint32_t i = 0; i < t->n_tunnels; i++) {
 		struct tunnel *tun = &t->tunnels[i];
@@ -196,6 +196,7 @@ build_mtus(struct tables *t)
 		uint16_t mtu = UINT16_MAX;
 		uint32_t inner;
 
+		tun->nexthop = (uint16_t)(nh - t->nexthops);
 		for (uint32_t p = 0; p < t->n_ports; p++)
 			mtu = RTE_MIN(mtu, t->ports[p].mtu); // no route yet: be careful
 		if (nh->kind == NEXTHOP_GATEWAY || nh->kind == NEXTHOP_ONLINK)
@@ -378,7 +379,7 @@ tables_build(const struct config *c, const struct port *ports, struct sa **sas, 
 	if (rc == 0)
 		rc = build_neighbours(t, c, err);
 	if (rc == 0) {
-		build_mtus(t);
+		build_ways(t);
 		t->spd = spd_create(c->policies, of_policy, c->n_policies, err);
 		rc = t->spd == NULL ? -ENOMEM : 0;
 	}

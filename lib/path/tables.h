@@ -43,6 +43,7 @@ struct tunnel {
 	uint32_t reqid;           // 0: any
 	bool interface;           // route-based
 	uint16_t mtu;             // largest inner packet that leaves unfragmented
+	uint16_t nexthop;         // of the remote address, index into tables.nexthops
 	uint32_t n_addresses;     //
 	struct prefix *addresses; // ours on the interface
 	struct sa *sa_out;        // NULL: everything for this tunnel is dropped

@@ -5,7 +5,7 @@
 #include <rte_spinlock.h>
 
 // Ports with fewer tx queues than workers: their users take turns.
-static rte_spinlock_t tx_locks[WORKER_PORTS];
+static rte_spinlock_t tx_locks[WORKER_PORTS][WORKER_MAX];
 
 // What the queue does not take is dropped: a worker never waits for a wire.
 static void
@@ -23,12 +23,12 @@ flush_port(struct worker *w, uint16_t port)
 		from[i] = w->tables->port_index[b->pkts[i]->port];
 	}
 	if (t->tx_shared)
-		rte_spinlock_lock(&tx_locks[port]);
+		rte_spinlock_lock(&tx_locks[port][queue]);
 	// A driver may take only part of a burst (net_af_packet stops at a busy frame).
 	for (uint16_t took = 1; sent < n && took > 0; sent = (uint16_t)(sent + took))
 		took = rte_eth_tx_burst(t->port_id, queue, b->pkts + sent, (uint16_t)(n - sent));
 	if (t->tx_shared)
-		rte_spinlock_unlock(&tx_locks[port]);
+		rte_spinlock_unlock(&tx_locks[port][queue]);
 	for (uint16_t i = 0; i < sent; i++) {
 		w->ports[from[i]].sent_on++;
 		w->ports[port].tx_bytes += bytes[i];

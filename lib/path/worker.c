@@ -73,6 +73,12 @@ poll_once(struct worker *w)
 		if (n == 0)
 			continue;
 		busy = true;
+		// net_ring leaves the port of whoever sent it in there.
+		for (uint16_t j = 0; j < n; j++) {
+			pkts[j]->port = w->rxqs[i].port;
+			rte_prefetch0(rte_mbuf_to_priv(pkts[j]));
+			rte_prefetch0(rte_pktmbuf_mtod(pkts[j], void *));
+		}
 		inbound(w, pkts, n);
 		while (w->n_local > 0)
 			run_local(w);

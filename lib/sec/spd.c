@@ -18,7 +18,7 @@ RTE_ACL_RULE_DEF(rule, FIELDS6);
 
 struct spd {
 	uint32_t n;
-	bool uses_ports;
+	bool needs_whole[2]; // by family: v4, v6
 	struct rte_acl_ctx *acl[2][2]; // [direction][family: v4, v6], NULL: no policy
 	struct spd_entry entries[];
 };
@@ -168,8 +168,9 @@ spd_create(const struct cfg_policy *policies, const struct tunnel *const *tunnel
 		const struct cfg_policy *p = &policies[i];
 
 		spd->entries[i] = (struct spd_entry){.action = p->action, .tunnel = tunnels[i], .index = i};
-		spd->uses_ports |= p->sport[0] != 0 || p->sport[1] != UINT16_MAX || p->dport[0] != 0 ||
-				   p->dport[1] != UINT16_MAX;
+		spd->needs_whole[p->src.first.family == 6] |=
+			p->sport[0] != 0 || p->sport[1] != UINT16_MAX || p->dport[0] != 0 ||
+			p->dport[1] != UINT16_MAX || (p->src.first.family == 6 && !p->any_proto);
 	}
 	for (int dir = CFG_IN; rc == 0 && dir <= CFG_OUT; dir++) {
 		rc = build_acl(spd, policies, n, (enum cfg_dir)dir, 4);
@@ -202,9 +203,9 @@ spd_has(const struct spd *spd, enum cfg_dir dir, uint8_t family)
 }
 
 bool
-spd_uses_ports(const struct spd *spd)
+spd_needs_whole(const struct spd *spd, uint8_t family)
 {
-	return spd->uses_ports;
+	return spd->needs_whole[family == 6];
 }
 
 void

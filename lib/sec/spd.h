@@ -44,8 +44,12 @@ void spd_free(struct spd *spd);
 /** true when there is any policy of this direction and family. */
 bool spd_has(const struct spd *spd, enum cfg_dir dir, uint8_t family);
 
-/** true when some policy selects by port: later fragments can not be judged. */
-bool spd_uses_ports(const struct spd *spd);
+/**
+ * true when a later fragment of this family can not be judged: some policy selects
+ * by port, or in IPv6 by protocol, which only the first fragment tells for sure
+ * (RFC 8200 section 4.5).
+ */
+bool spd_needs_whole(const struct spd *spd, uint8_t family);
 
 /**
  * Match a burst.

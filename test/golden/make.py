@@ -487,8 +487,8 @@ def policy():
          base(), p1=[w.from_peer(good4()), w.from_peer(good6()), w.from_peer(udp(R4, OWN4, 1, 2)),
                      w.from_peer(udp(R6, OWN6, 1, 2))],
          drops={"p1": {"policy_clear": 4}})
-    case("policy-clear-nd", "what looks like neighbour discovery is not forwarded round the policies",
-         base(), p1=[w.from_peer(nd)], drops={"p1": {"policy_none": 1}})
+    case("policy-clear-nd", "what looks like neighbour discovery does not get round the policies",
+         base(), p1=[w.from_peer(nd)], drops={"p1": {"policy_clear": 1}})
     tunnel = dict(tunnels=[f'ipsec0: {{ local: {w.LOCAL4}, remote: {w.REMOTE4}, reqid: 100, '
                            'addresses: [10.99.0.1/24] }'],
                   routes=["{ to: 10.20.0.0/16, tunnel: ipsec0 }", "{ to: 10.21.0.0/16, tunnel: ipsec0 }"])
@@ -496,6 +496,12 @@ def policy():
     case("policy-clear-route", "forged clear text from behind the tunnel, into the tunnel",
          w.config("golden", sad=sad, **tunnel), p0=[w.from_host(udp("10.21.0.1", R4, 1, 2))],
          drops={"p0": {"policy_clear": 1}})
+    case("policy-clear-forged", "a forged source from behind the tunnel is not answered through it",
+         w.config("golden", sad=sad, **tunnel),
+         p0=[w.from_host(udp("10.21.0.1", "10.10.0.254", 1, 2)),
+             w.from_host(udp("10.21.0.1", "10.10.9.9", 1, 2, ttl=1))],
+         p1=[w.from_peer(udp("10.21.0.1", "192.0.2.1", 1, 2))],
+         drops={"p0": {"policy_clear": 2}, "p1": {"policy_clear": 1}})
     case("policy-selector", "inside ESP, but outside of what the SA may carry", base(spd=BYPASS, routes=TO_30),
          p1=[sealed(udp("10.66.0.1", H4, 1, 2), 1), sealed(udp(R4, "10.30.0.1", 1, 2), 2),
              sealed(udp(R6, "fd66::1", 1, 2), 3), sealed(good4(), 4)],

@@ -24,12 +24,12 @@ import esp
 import sgw
 import world
 
-# Reasons that no capture can bring about: what else covers them.
+# Reasons that no capture can bring about: why, and what else covers them.
 ELSEWHERE = {
-    "esp_prepare": "librte_ipsec refuses nothing that esp_open and esp_seal have let through; "
-                   "test/unit of the path forces it",
-    "esp_crypto": "a software crypto device does not fail; test/unit forces it",
-    "no_headroom": "mbufs are sized from the MTU at start; test/unit forces it",
+    "esp_prepare": "esp_open and esp_seal let nothing through that librte_ipsec refuses; this is "
+                   "the net below, which no test can reach",
+    "esp_crypto": "a software crypto device does not fail on what was checked before; likewise",
+    "no_headroom": "buffers are sized from the MTU at start; test/unit/test_neigh.c",
     "sa_sequence_reserve": "wants a state file that can not be written: test/smoke/state.sh",
     "loop": "the checker refuses every configuration that could loop: test/config",
     "tx_full": "net_pcap takes everything: test/smoke/link.sh, with a link that is down",

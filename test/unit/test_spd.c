@@ -192,7 +192,8 @@ test_entry(void **state)
 	assert_true(spd_has(spd, CFG_OUT, 4));
 	assert_false(spd_has(spd, CFG_OUT, 6));
 	assert_false(spd_has(spd, CFG_IN, 4));
-	assert_false(spd_uses_ports(spd));
+	assert_false(spd_needs_whole(spd, 4));
+	assert_false(spd_needs_whole(spd, 6));
 	spd_match(spd, CFG_OUT, 4, keys, &e, 1);
 	assert_non_null(e);
 	assert_int_equal(e->action, CFG_PROTECT);
