@@ -37,6 +37,9 @@
 
 #define MEM_BASE_MB 192  // forwarding tables, SAs, queues
 #define MBUF_BYTES 3072  // of a packet buffer at the usual MTU, with everything
+#define MBUFS_WORKER 640 // in a worker's cache and hands
+#define MBUFS_SPARE 1024 // waiting for neighbours, made by sgw itself
+#define STOP_S 4         // for all workers to end
 
 // Everything that lives from start to stop, in the order in which it is made.
 struct gateway {
@@ -50,8 +53,19 @@ struct gateway {
 	struct sa **sas;
 	uint32_t n_sas;    // made
 	struct tables *tables;
+	bool reserved;     // sequence numbers were reserved in the state file
 	bool running;      // workers were launched
 };
+
+// The signals that stop sgw.
+static void
+fill_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
 
 static int
 start_eal(const struct args *a, struct gateway *g, struct err *err)
@@ -79,6 +93,21 @@ start_eal(const struct args *a, struct gateway *g, struct err *err)
 		return err_set(err, EXIT_USAGE, -EINVAL, "cores: %u workers, at most %d; name fewer with -l",
 			       n_workers, WORKER_MAX);
 	return 0;
+}
+
+// NICs hold a buffer in every descriptor; what is left must do for the workers.
+static int
+check_mbufs(const struct gateway *g, struct err *err)
+{
+	uint32_t need = n_workers * MBUFS_WORKER + MBUFS_SPARE, held = 0;
+
+	for (uint32_t i = 0; i < g->n_ports; i++)
+		held += g->ports[i].descriptors;
+	if (held == 0 || g->config->mbufs >= held + need)
+		return 0;
+	return err_set(err, EXIT_CONFIG, -EINVAL, "system.mbufs: %u are too few, the queues of the NICs can "
+		       "hold %u and %u workers need %u; write mbufs: %u or more", g->config->mbufs, held,
+		       n_workers, need, held + need);
 }
 
 // All that can be missing on the machine is found before anything is written.
@@ -110,7 +139,7 @@ start_ports(struct gateway *g, struct err *err)
 			return rc;
 		}
 	}
-	return 0;
+	return check_mbufs(g, err);
 }
 
 static int
@@ -131,7 +160,7 @@ start_sas(struct gateway *g, struct err *err)
 		if (g->sas[g->n_sas] == NULL)
 			return -1;
 	}
-	return reserve_start(g->state, g->sas, g->n_sas, err);
+	return 0;
 }
 
 // Which worker polls which queue: the queues of all ports dealt out in turn, so
@@ -183,16 +212,41 @@ start_workers(struct gateway *g, struct err *err)
 	return 0;
 }
 
+// A worker that hangs in a driver must not keep the process: the reservation on disk
+// lies above all that was used, so this is as safe as kill -9.
+static void
+give_up(int signo)
+{
+	static const char text[] = "sgw: error: a worker does not end, giving up without an account\n";
+
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	_exit(EXIT_RESOURCE);
+}
+
+// From here on a second SIGINT or SIGTERM ends the process at once.
+static void
+stop_in_time(void)
+{
+	sigset_t set;
+
+	signal(SIGALRM, give_up);
+	alarm(STOP_S);
+	fill_signals(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static void
 stop(struct gateway *g)
 {
+	stop_in_time();
 	telemetry_stop();
 	if (g->running) {
 		worker_stop();
 		rte_eal_mp_wait_lcore();
 		neigh_drain(workers[0], g->tables->neigh);
-		reserve_stop();
 	}
+	if (g->reserved)
+		reserve_stop();
 	for (uint32_t i = 0; i < g->n_ports; i++)
 		port_close(&g->ports[i]);
 	if (g->running)
@@ -226,13 +280,12 @@ total_received(void)
 
 // @return true when --exit-idle is over
 static bool
-idle_over(uint32_t limit_ms)
+idle_over(uint32_t limit_ms, uint64_t ticks)
 {
-	static uint64_t last;
-	static uint32_t idle_ms;
+	static uint64_t last, idle_ms;
 	uint64_t now = total_received();
 
-	idle_ms = now == last ? idle_ms + RESERVE_MS : 0;
+	idle_ms = now == last ? idle_ms + RESERVE_MS * ticks : 0;
 	last = now;
 	return limit_ms > 0 && idle_ms >= limit_ms;
 }
@@ -248,9 +301,7 @@ open_events(int *signals, int *timer)
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
+	fill_signals(&set);
 	*signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	*timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (epoll < 0 || *signals < 0 || *timer < 0 || timerfd_settime(*timer, 0, &every, NULL) != 0)
@@ -282,8 +333,8 @@ control_loop(const struct args *a, struct err *err)
 			return 0;
 		}
 		if (ev.data.fd == timer && read(timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
-			reserve_tick();
-			if (idle_over(a->exit_idle_ms)) {
+			reserve_tick(ticks);
+			if (idle_over(a->exit_idle_ms, ticks)) {
 				log_notice("stopping, nothing received for %u ms", a->exit_idle_ms);
 				return 0;
 			}
@@ -297,9 +348,7 @@ block_signals(void)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
+	fill_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -315,16 +364,25 @@ protect_memory(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+// Numbers are taken from the state file only when nothing can be missing any more.
+static int
+reserve(struct gateway *g, struct err *err)
+{
+	if (reserve_start(g->state, g->sas, g->n_sas, err) != 0)
+		return -1;
+	g->reserved = true;
+	return 0;
+}
+
 static int
 run(const struct args *a, struct gateway *g, struct err *err)
 {
 	block_signals();
-	protect_memory();
 	if (start_eal(a, g, err) != 0 || start_ports(g, err) != 0 || start_sas(g, err) != 0)
 		return -1;
 	config_wipe_keys(g->config); // the crypto sessions have them now
 	g->tables = tables_build(g->config, g->ports, g->sas, err);
-	if (g->tables == NULL || start_workers(g, err) != 0)
+	if (g->tables == NULL || reserve(g, err) != 0 || start_workers(g, err) != 0)
 		return -1;
 	telemetry_start(g->tables, g->pool);
 	log_notice("ready: %s, %u ports, %u workers", g->config->name, g->n_ports, n_workers);
@@ -338,6 +396,7 @@ main(int argc, char **argv)
 	struct err err = {0};
 	struct args a;
 
+	protect_memory(); // before any key is read
 	if (args_parse(argc, argv, &a, &err) != 0) {
 		log_error("%s", err.text);
 		return err.kind;
@@ -357,8 +416,10 @@ main(int argc, char **argv)
 		config_free(g.config);
 		return 0;
 	}
-	if (run(&a, &g, &err) != 0)
-		log_error("%s", err.text);
+	if (run(&a, &g, &err) != 0) {
+		log_error("%s", err.text[0] != '\0' ? err.text : "no memory");
+		err.kind = err.kind != 0 ? err.kind : EXIT_RESOURCE;
+	}
 	stop(&g);
 	if (g.eal)
 		rte_eal_cleanup();

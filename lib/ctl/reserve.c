@@ -21,16 +21,16 @@ static uint32_t n_list;
 
 // Reserve more where less than half is left. @return true when the file must be written
 static bool
-extend(struct sa *sa)
+extend(struct sa *sa, uint64_t ticks)
 {
-	uint64_t used = atomic_load(&sa->sequence), rate = used - sa->seen_sequence;
+	uint64_t used = atomic_load(&sa->sequence), rate = (used - sa->seen_sequence) / ticks;
 	uint64_t ahead = RTE_MAX((uint64_t)AHEAD_MIN, rate * AHEAD_TICKS);
 
 	sa->seen_sequence = used;
 	// A failed write left the record ahead of the limit: try again.
 	if (sa->record->reserved != atomic_load(&sa->limit))
 		return true;
-	if (sa->record->reserved == sa->end || sa->record->reserved - used >= ahead / 2)
+	if (sa->record->reserved >= sa->end || sa->record->reserved - used >= ahead / 2)
 		return false;
 	sa->record->reserved = ahead > sa->end - used ? sa->end : used + ahead;
 	return true;
@@ -60,7 +60,7 @@ reserve_start(struct state *state, struct sa **sas, uint32_t n_sas, struct err *
 		sas[i]->record->reserved = sas[i]->sequence;
 		sas[i]->limit = sas[i]->sequence;
 		sas[i]->seen_sequence = sas[i]->sequence;
-		extend(sas[i]);
+		extend(sas[i], 1);
 	}
 	rc = state_write(state, err);
 	if (rc == 0)
@@ -83,7 +83,7 @@ warn_near_end(struct sa *sa)
 }
 
 void
-reserve_tick(void)
+reserve_tick(uint64_t ticks)
 {
 	static time_t complained;
 	struct timespec now;
@@ -95,7 +95,7 @@ reserve_tick(void)
 			continue;
 		warn_near_end(list[i]);
 		if (list[i]->record != NULL)
-			write |= extend(list[i]);
+			write |= extend(list[i], ticks);
 	}
 	if (!write)
 		return;

@@ -17,9 +17,12 @@ struct state;
  */
 int reserve_start(struct state *state, struct sa **sas, uint32_t n_sas, struct err *err);
 
-/** Look after all SAs; called by the control thread every RESERVE_MS. */
-void reserve_tick(void);
+/**
+ * Look after all SAs; called by the control thread every RESERVE_MS.
+ * @param ticks  how many such times have passed since the last call, 1 or more
+ */
+void reserve_tick(uint64_t ticks);
 #define RESERVE_MS 50
 
-/** Workers have stopped: write what was really used, so that nothing is wasted. */
+/** Workers have stopped, or never ran: write what was really used, so that nothing is wasted. */
 void reserve_stop(void);

@@ -161,6 +161,8 @@ setup_queues(struct port *p, const struct rte_eth_dev_info *info, uint16_t mtu,
 	for (uint16_t q = 0; rc == 0 && q < p->n_txq; q++)
 		rc = rte_eth_tx_queue_setup(p->port_id, q, n_txd,
 					    (unsigned int)rte_eth_dev_socket_id(p->port_id), &tx);
+	if (!p->virtual)
+		p->descriptors = (uint32_t)p->n_rxq * n_rxd + (uint32_t)p->n_txq * n_txd;
 	return rc;
 }
 
@@ -204,8 +206,8 @@ port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers,
 	rc = setup_queues(p, &info, c->mtu, pool);
 	if (rc != 0)
 		return err_set(err, EXIT_MACHINE, rc, "port %s: the device can not be set up with %u rx and "
-			       "%u tx queues and MTU %u (%s)", c->name, p->n_rxq, p->n_txq, c->mtu,
-			       rte_strerror(-rc));
+			       "%u tx queues and MTU %u (%s)%s", c->name, p->n_rxq, p->n_txq, c->mtu,
+			       rte_strerror(-rc), rc == -ENOMEM ? "; raise system.mbufs" : "");
 	setup_filters(c, p);
 	rc = rte_eth_dev_start(p->port_id);
 	if (rc != 0)

@@ -21,6 +21,7 @@ struct port {
 	bool rx_cksum;             // the device checks IPv4 header checksums
 	bool virtual;              // hotplugged by sgw, removed by port_close()
 	bool started;              //
+	uint32_t descriptors;      // packet buffers that its queues can hold, 0: virtual
 };
 
 /**

@@ -219,6 +219,11 @@ set_sequence(struct sa *sa, struct cfg_sa *c, struct state *state, struct err *e
 		if (cipher->counter)
 			sa->iv[0] = sa->record->iv_xor;
 		c->sequence = RTE_MAX(c->sequence, sa->record->reserved);
+	}
+	if (c->sequence > sa->end)
+		return err_set(err, EXIT_CONFIG, -ERANGE, "sa %s: its sequence numbers are used up; give it "
+			       "a new key", sa->name);
+	if (sa->record != NULL) {
 		sa->limit = c->sequence; // until the first reservation is on disk
 	}
 	sa->sequence = c->sequence;
