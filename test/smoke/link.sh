@@ -42,7 +42,7 @@ through() {
 	echo "$out"
 	grep -q ' 0% packet loss' <<<"$out"
 }
-check "ping through it" through
+check "ping through it" wait_for 5 through
 for n in 1 2 3; do
 	ip -n "$gate" link set g1 down
 	ip netns exec "$left" ping -n -q -c 300 -i 0.002 -W 0.1 10.2.0.2 >/dev/null 2>&1 || true

@@ -282,14 +282,14 @@ samples_virtual(void **state)
 		 "config/virtual/rcc-ve.yaml",
 		 "rcc-ve-virtual",
 		 "/run/sgw-lab/rcc-ve.state",
-		 {"net_af_packet0,iface=dut-igb2,qdisc_bypass=1",
-		  "net_af_packet1,iface=dut-igb3,qdisc_bypass=1"}},
+		 {"net_af_packet0,iface=dut-igb2,framecnt=4096,qdisc_bypass=1",
+		  "net_af_packet1,iface=dut-igb3,framecnt=4096,qdisc_bypass=1"}},
 		{"config/r3.yaml",
 		 "config/virtual/r3.yaml",
 		 "r3-virtual",
 		 "/run/sgw-lab/r3.state",
-		 {"net_af_packet0,iface=r3-igb2,qdisc_bypass=1",
-		  "net_af_packet1,iface=r3-igb3,qdisc_bypass=1"}},
+		 {"net_af_packet0,iface=r3-igb2,framecnt=4096,qdisc_bypass=1",
+		  "net_af_packet1,iface=r3-igb3,framecnt=4096,qdisc_bypass=1"}},
 	};
 
 	(void)state;
