@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -98,6 +99,14 @@ def write_config(folder, text, name="sgw.yaml"):
     return path
 
 
+def forget(folder, config):
+    """Remove the folder that EAL leaves in /var/run/dpdk under the system.name of a test."""
+    with open(os.path.join(folder, config)) as f:
+        m = re.search(r"system: \{ name: ([a-z0-9-]+)", f.read())
+    if m:
+        shutil.rmtree(f"/var/run/dpdk/{m[1]}", ignore_errors=True)
+
+
 def replay(folder, idle=300, timeout=120, config="sgw.yaml", extra=()):
     """Run sgw in `folder` until its captures are through."""
     cmd = [binary(), *eal(), *extra, "--", "-f", config, "--exit-idle", str(idle)]
@@ -108,6 +117,8 @@ def replay(folder, idle=300, timeout=120, config="sgw.yaml", extra=()):
         return Result(-999, (e.stdout or b"").decode(errors="replace"),
                       (e.stderr or b"").decode(errors="replace") +
                       f"\ntest: did not end within {timeout} s, killed")
+    finally:
+        forget(folder, config)
     return Result(p.returncode, p.stdout.decode(errors="replace"),
                   p.stderr.decode(errors="replace"))
 
@@ -119,6 +130,7 @@ class Running:
         cmd = [binary(), *(eal() if args is None else args), "--", "-f", config, *extra]
         if netns:
             cmd = ["ip", "netns", "exec", netns] + cmd
+        self.folder, self.config = folder, config
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self.p = subprocess.Popen(cmd, cwd=folder, stdout=self.out, stderr=self.err,
                                   stdin=subprocess.DEVNULL)
@@ -145,6 +157,7 @@ class Running:
         except subprocess.TimeoutExpired:
             self.p.kill()
             self.p.wait()
+        forget(self.folder, self.config)
         self.out.seek(0)
         return Result(self.p.returncode, self.out.read().decode(errors="replace"), self.errors())
 
