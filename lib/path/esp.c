@@ -253,6 +253,12 @@ open_length(struct rte_mbuf *m, const struct sa *sa)
 	       (m->pkt_len - fixed) % sa->align == 0;
 }
 
+static int
+replay_reason(enum replay_verdict v)
+{
+	return v == REPLAY_FRESH ? -1 : v == REPLAY_SEEN ? DROP_esp_replay : DROP_esp_late;
+}
+
 // Replay check before any crypto is spent (RFC 4303 section 3.4.3).
 static void
 open_check(struct worker *w, struct group *g)
@@ -262,8 +268,8 @@ open_check(struct worker *w, struct group *g)
 	for (uint16_t i = 0; i < g->n; i++) {
 		struct rte_mbuf *m = g->pkts[i];
 		struct pkt *p = pkt(m);
-		enum replay_verdict v;
 		uint32_t low_be;
+		int why;
 
 		if (!open_length(m, g->sa)) {
 			drop(w, m, DROP_esp_runt);
@@ -271,9 +277,9 @@ open_check(struct worker *w, struct group *g)
 		}
 		memcpy(&low_be, rte_pktmbuf_mtod_offset(m, void *, m->l3_len + 4), 4);
 		p->sequence = replay_infer(g->sa->replay, rte_be_to_cpu_32(low_be));
-		v = replay_check(g->sa->replay, p->sequence);
-		if (unlikely(v != REPLAY_FRESH))
-			drop(w, m, v == REPLAY_SEEN ? DROP_esp_replay : DROP_esp_late);
+		why = replay_reason(replay_check(g->sa->replay, p->sequence));
+		if (unlikely(why >= 0))
+			drop(w, m, (enum drop_reason)why);
 		else
 			g->pkts[good++] = m;
 	}
@@ -323,15 +329,7 @@ open_verdict(struct rte_mbuf *m, struct sa *sa)
 	// process() does not look at the status (trap 30).
 	if (unlikely(p->op.status != RTE_CRYPTO_OP_STATUS_SUCCESS))
 		return p->op.status == RTE_CRYPTO_OP_STATUS_AUTH_FAILED ? DROP_esp_auth : DROP_esp_crypto;
-	switch (replay_commit(sa->replay, p->sequence)) {
-	case REPLAY_FRESH:
-		return -1;
-	case REPLAY_SEEN:
-		return DROP_esp_replay;
-	case REPLAY_LATE:
-		break;
-	}
-	return DROP_esp_late;
+	return replay_reason(replay_check(sa->replay, p->sequence));
 }
 
 // The inner packet that process() laid bare.
@@ -359,45 +357,50 @@ open_inner(struct rte_mbuf *m, uint8_t next_header, uint8_t ecn)
 	return open_ecn(m, ecn) ? -1 : DROP_esp_ecn;
 }
 
+// One packet from the crypto to the inner packet. The window moves only with packets
+// that process() takes, as librte_ipsec's own does: were ours ahead (by a packet with
+// broken padding), the two would infer different high halves of an ESN, and replays
+// that the one calls new would be authentic to the other. The caller holds the lock.
+// @return a reason to drop, or -1 with *next_header set
+static int
+open_one(struct rte_mbuf *m, struct sa *sa, uint8_t *next_header)
+{
+	int why = open_verdict(m, sa);
+	uint8_t *tail;
+
+	if (unlikely(why >= 0))
+		return why;
+	// The library knows one inner family (trap 3): note the real next header and show
+	// it what it wants to see.
+	tail = rte_pktmbuf_mtod_offset(m, uint8_t *, m->pkt_len - sa->icv_len - sa->sqh_len - 1);
+	*next_header = *tail;
+	*tail = IPPROTO_IPIP;
+	if (unlikely(rte_ipsec_pkt_process(&sa->session, &m, 1) != 1))
+		return DROP_esp_trailer;
+	return replay_reason(replay_commit(sa->replay, pkt(m)->sequence));
+}
+
 // Everything after the crypto for one group; good packets are appended to out.
 static uint16_t
 open_finish(struct worker *w, struct group *g, struct rte_mbuf **out)
 {
 	uint8_t next_header[BURST], ecn[BURST];
 	struct sa *sa = g->sa;
-	uint16_t good = 0, n_out = 0, done = 0;
+	uint16_t good = 0, n_out = 0;
 
 	rte_spinlock_lock(&sa->lock);
 	for (uint16_t i = 0; i < g->n; i++) {
 		struct rte_mbuf *m = g->pkts[i];
-		int why = open_verdict(m, sa);
-		uint8_t *tail;
+		int why;
 
-		if (unlikely(why >= 0)) {
-			drop(w, m, (enum drop_reason)why);
-			continue;
-		}
-		// The library knows one inner family (trap 3): note the real next header and
-		// show it what it wants to see.
-		tail = rte_pktmbuf_mtod_offset(m, uint8_t *,
-					       m->pkt_len - sa->icv_len - sa->sqh_len - 1);
-		next_header[good] = *tail;
-		*tail = IPPROTO_IPIP;
 		ecn[good] = outer_ecn(m);
-		g->pkts[good++] = m;
+		why = open_one(m, sa, &next_header[good]);
+		if (unlikely(why >= 0))
+			drop(w, m, (enum drop_reason)why);
+		else
+			g->pkts[good++] = m;
 	}
 	g->n = good;
-	// One at a time, as it moves what it refuses and the notes would lose their packet.
-	for (uint16_t i = 0; i < g->n; i++) {
-		if (rte_ipsec_pkt_process(&sa->session, &g->pkts[i], 1) != 1) {
-			drop(w, g->pkts[i], DROP_esp_trailer);
-			continue;
-		}
-		next_header[done] = next_header[i];
-		ecn[done] = ecn[i];
-		g->pkts[done++] = g->pkts[i];
-	}
-	g->n = done;
 	rte_spinlock_unlock(&sa->lock);
 
 	for (uint16_t i = 0; i < g->n; i++) {

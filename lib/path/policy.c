@@ -183,13 +183,15 @@ decide(const struct spd_entry *e, const struct nexthop *nh, uint16_t flags,
 		*tunnel = nh->tunnel;
 		return -1;
 	}
-	// In clear. Allowed by a policy; or it came protected, was verified, and goes on
-	// inside; or it is our own answer to somebody who asked in clear.
+	// In clear. Never an answer to what came protected: it quotes it, whatever policy
+	// lets the way back pass.
+	if ((flags & PKT_LOCAL) && (flags & PKT_SECURED))
+		return DROP_policy_none;
+	// Allowed by a policy; or it came protected, was verified, and goes on inside; or
+	// it is our own answer to somebody who asked in clear.
 	if ((e != NULL && e->action == CFG_BYPASS) || (flags & PKT_BYPASS))
 		return -1;
-	if (flags & PKT_LOCAL)
-		return flags & PKT_SECURED ? DROP_policy_none : -1;
-	return flags & PKT_SECURED ? -1 : DROP_policy_none;
+	return flags & (PKT_LOCAL | PKT_SECURED) ? -1 : DROP_policy_none;
 }
 
 // The next hop of what has none yet. A link-local destination is on the link that

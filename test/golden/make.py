@@ -502,6 +502,14 @@ def policy():
              w.from_host(udp("10.21.0.1", "10.10.9.9", 1, 2, ttl=1))],
          p1=[w.from_peer(udp("10.21.0.1", "192.0.2.1", 1, 2))],
          drops={"p0": {"policy_clear": 2}, "p1": {"policy_clear": 1}})
+    case("policy-clear-answer", "no answer in clear to what came protected, whatever a policy lets pass",
+         base(spd=["{ dir: out, src: any, dst: any, action: bypass, priority: 2000 }"],
+              routes=["{ to: 10.20.0.0/16, via: 192.0.2.2 }"]),
+         p1=[sealed(good4(ttl=1), 1), sealed(udp(R4, "10.10.99.9", 1, 2, ttl=1), 2)],
+         want1=[w.to_peer(esp.outer(GCM_OUT, GCM_OUT.seal(error4(11, 0, about, dst=R4), n),
+                                    tos=0xc0, df=True))
+                for n, about in ((1, good4(ttl=1)), (2, udp(R4, "10.10.99.9", 1, 2, ttl=1)))],
+         drops={"p1": {"ip_ttl": 2}})
     case("policy-selector", "inside ESP, but outside of what the SA may carry", base(spd=BYPASS, routes=TO_30),
          p1=[sealed(udp("10.66.0.1", H4, 1, 2), 1), sealed(udp(R4, "10.30.0.1", 1, 2), 2),
              sealed(udp(R6, "fd66::1", 1, 2), 3), sealed(good4(), 4)],

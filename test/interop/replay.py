@@ -56,9 +56,36 @@ def patterns(window):
     yield "jumps over the whole window", jump, None
 
 
+def bad_trailer(report, folder):
+    """An authentic packet with broken padding far ahead must not open the way to replays: two
+    windows that disagree about the top infer different high halves of an ESN."""
+    spd = [world.policy_in("10.20.0.0/16", "10.10.0.0/16")]
+    stranger = esp.eth("02:00:00:00:09:99", world.PEER, b"\x45" + bytes(59))
+    for esn in (False, True):
+        sa = world.in_sa(0x1003, "aes-gcm-16", esn=esn)
+
+        def packet(seq, pad=None):
+            inner = esp.udp("10.20.0.7", "10.10.0.1", seq & 0xffff, 9, b"%06d" % seq)
+            pad = bytes([9] * (-(len(inner) + 2) % 4 or 4)) if pad else None
+            return world.from_peer(esp.outer(sa, sa.seal(inner, seq, pad=pad)))
+
+        frames = [packet(n) for n in range(1, 101)] + [packet(1000, True)]
+        for n in range(1, 101):  # each alone in a burst of 32
+            frames += [stranger] * (-len(frames) % 32) + [packet(n)]
+        frames += [packet(1100)]
+        r, p0, _ = world.run(folder, world.config("replay", sad=[sa.to_config()], spd=spd), p1=frames)
+        faults = world.run_faults(r)
+        if len(p0) != 101:
+            faults.append(f"{len(p0)} packets passed, 101 expected; {r.account.sa_drops}")
+        if r.account.sa_drops.get(sa.name) != {"esp_trailer": 1, "esp_replay": 100}:
+            faults.append(f"drops {r.account.sa_drops.get(sa.name)}, 1 trailer, 100 replays expected")
+        report.check(f"replays behind a bad trailer, ESN {'on' if esn else 'off'}: none passes", faults)
+
+
 def main():
     report = sgw.Report()
     with tempfile.TemporaryDirectory(prefix="sgw-replay-") as folder:
+        bad_trailer(report, folder)
         for esn in (False, True):
             for window in WINDOWS:
                 sas, frames, cases = [], [], []
