@@ -22,9 +22,9 @@ sad_create(uint32_t n_sas, struct err *err)
 	struct rte_ipsec_sad_conf conf = {.socket_id = SOCKET_ID_ANY};
 	struct sad *sad = rte_zmalloc("sad", sizeof(*sad), 0);
 
-	// librte_ipsec sizes its hash tables by this; a small one is not taken.
+	// The hash tables are of this size, and one that gets full fails by chance.
 	for (unsigned int i = 0; i < RTE_IPSEC_SAD_KEY_TYPE_MASK; i++)
-		conf.max_sa[i] = RTE_MAX(n_sas, 64u);
+		conf.max_sa[i] = RTE_MAX(2 * n_sas, 64u);
 	for (unsigned int i = 0; sad != NULL && i < 2; i++) {
 		char name[32];
 
