@@ -7,13 +7,13 @@
 #include "neigh.h"
 #include "sa.h"
 #include "stats.h"
+#include "text.h"
 
 #include <rte_mempool.h>
 #include <rte_telemetry.h>
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LIST_MAX 200 // entries of a list in one reply; `list,N` starts at the Nth
@@ -48,7 +48,11 @@ add_ended(struct rte_tel_data *d, const char *name, const uint64_t *ended, enum 
 static uint32_t
 first_of(const char *params)
 {
-	return params != NULL ? (uint32_t)strtoul(params, NULL, 10) : 0;
+	uint64_t n;
+
+	if (params == NULL || text_u64(params, &n) != 0 || n > UINT32_MAX - LIST_MAX)
+		return params == NULL ? 0 : UINT32_MAX - LIST_MAX; // beyond every list
+	return (uint32_t)n;
 }
 
 static int
@@ -191,21 +195,39 @@ drop_info_cmd(const char *cmd, const char *params, struct rte_tel_data *d)
 	return -EINVAL;
 }
 
+// The neighbours from the first that was asked for.
+struct neigh_page {
+	struct rte_tel_data *d;
+	uint32_t skip;
+	uint32_t left;
+};
+
 static void
 neigh_line(const struct neigh_info *n, void *arg)
 {
+	struct neigh_page *page = arg;
+
 	char line[160], addr[ADDR_STRLEN], mac[MAC_STRLEN];
 
+	if (page->skip > 0) {
+		page->skip--;
+		return;
+	}
+	if (page->left == 0)
+		return;
+	page->left--;
 	snprintf(line, sizeof(line), "%s %s %s %s", tables->ports[n->port].name,
 		 addr_format(&n->addr, addr), mac_format(&n->mac, mac), neigh_state_name(n->state));
-	rte_tel_data_add_array_string(arg, line);
+	rte_tel_data_add_array_string(page->d, line);
 }
 
 static int
 neigh_list(const char *cmd, const char *params, struct rte_tel_data *d)
 {
+	struct neigh_page page = {.d = d, .skip = first_of(params), .left = LIST_MAX};
+
 	rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
-	neigh_walk(tables->neigh, neigh_line, d);
+	neigh_walk(tables->neigh, neigh_line, &page);
 	return 0;
 }
 
@@ -237,7 +259,7 @@ static const struct command {
 	{"/sgw/sa/info", sa_info, "Counters of an SA. Parameter: name"},
 	{"/sgw/drop/list", drop_list, "All drop reasons with their totals"},
 	{"/sgw/drop/info", drop_info_cmd, "A drop reason, port by port. Parameter: reason"},
-	{"/sgw/neigh/list", neigh_list, "Neighbours: port address mac state"},
+	{"/sgw/neigh/list", neigh_list, "200 neighbours: port address mac state. Parameter: the first"},
 	{"/sgw/worker/info", worker_info, "A worker. Parameter: number"},
 };
 

@@ -7,6 +7,7 @@
 #include <rte_lcore.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 // More than a worker ever has in flight (a burst), a power of two for the rings.
@@ -121,10 +122,31 @@ crypto_close(void)
 	session_pool = NULL;
 }
 
+// Asked first, since a driver that is offered what it can not do says so on stderr.
+static bool
+can_do(uint8_t dev, const struct rte_crypto_sym_xform *x)
+{
+	for (; x != NULL; x = x->next) {
+		struct rte_cryptodev_sym_capability_idx idx = {.type = x->type};
+
+		if (x->type == RTE_CRYPTO_SYM_XFORM_AEAD)
+			idx.algo.aead = x->aead.algo;
+		else if (x->type == RTE_CRYPTO_SYM_XFORM_AUTH)
+			idx.algo.auth = x->auth.algo;
+		else
+			idx.algo.cipher = x->cipher.algo;
+		if (rte_cryptodev_sym_capability_get(dev, &idx) == NULL)
+			return false;
+	}
+	return true;
+}
+
 int
 crypto_session(struct rte_crypto_sym_xform *xform, unsigned int *slot, void **session)
 {
 	for (unsigned int i = 0; i < n_devs; i++) {
+		if (!can_do(devs[i].id, xform))
+			continue;
 		*session = rte_cryptodev_sym_session_create(devs[i].id, xform, session_pool);
 		if (*session != NULL) {
 			*slot = i;

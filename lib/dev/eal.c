@@ -200,6 +200,6 @@ eal_start(int argc, char **argv, const char *name, bool pci, uint32_t mem_mb, st
 	if (rc < 0)
 		return explain(capture.text, err);
 	if (!verbose)
-		rte_log_set_global_level(RTE_LOG_ERR); // later faults are reported by us
+		rte_log_set_global_level(RTE_LOG_CRIT); // later faults are reported by us
 	return 0;
 }

@@ -88,17 +88,23 @@ static int
 make_device(const struct cfg_port *c, struct port *p, struct err *err)
 {
 	static struct eal_capture capture;
-	bool verbose = rte_log_get_global_level() > RTE_LOG_ERR;
+	uint32_t level = rte_log_get_global_level();
+	bool verbose = level > RTE_LOG_CRIT;
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const char *said;
 	int rc;
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(c->device, ","), c->device);
-	if (!verbose)
+	capture.text[0] = '\0';
+	if (!verbose) {
+		rte_log_set_global_level(RTE_LOG_ERR); // caught, to be quoted
 		eal_capture_begin(&capture);
+	}
 	rc = rte_dev_probe(c->device);
-	if (!verbose)
+	if (!verbose) {
 		eal_capture_end(&capture);
+		rte_log_set_global_level(level);
+	}
 	if (rc == 0)
 		rc = rte_eth_dev_get_port_by_name(name, &p->port_id);
 	if (rc == 0) {
@@ -206,7 +212,8 @@ port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers,
 	rc = setup_queues(p, &info, c->mtu, pool);
 	if (rc != 0)
 		return err_set(err, EXIT_MACHINE, rc, "port %s: the device can not be set up with %u rx and "
-			       "%u tx queues and MTU %u (%s)%s", c->name, p->n_rxq, p->n_txq, c->mtu,
+			       "%u tx queues and MTU %u (%s)%s; "
+			       "`--log-level=8` before -- tells more", c->name, p->n_rxq, p->n_txq, c->mtu,
 			       rte_strerror(-rc), rc == -ENOMEM ? "; raise system.mbufs" : "");
 	setup_filters(c, p);
 	rc = rte_eth_dev_start(p->port_id);

@@ -53,7 +53,7 @@ queue_put(struct neigh_table *t, struct neigh *e, struct rte_mbuf *m)
 {
 	if (e->n_queue == NEIGH_QUEUE_MAX)
 		return false;
-	if (__atomic_add_fetch(&t->queued, 1, __ATOMIC_RELAXED) > NEIGH_QUEUED_MAX) {
+	if (__atomic_add_fetch(&t->queued, 1, __ATOMIC_RELAXED) > t->queued_max) {
 		__atomic_fetch_sub(&t->queued, 1, __ATOMIC_RELAXED);
 		return false;
 	}

@@ -17,7 +17,7 @@ struct rte_mbuf;
 struct worker;
 
 #define NEIGH_WAYS 8          // entries of a set
-#define NEIGH_SETS 512        // a power of two
+#define NEIGH_SETS 1024       // a power of two
 #define NEIGH_QUEUE_MAX 8     // packets that wait for one neighbour
 #define NEIGH_QUEUED_MAX 1024 // packets that wait for all of them together
 
@@ -41,8 +41,11 @@ struct neigh_info {
 	uint64_t used_tsc;         // last packet sent there (coarse), 0: never
 };
 
-/** @return NULL when there is no memory. */
-struct neigh_table *neigh_create(void);
+/**
+ * @param queued_max  packets that may wait in all, at most NEIGH_QUEUED_MAX
+ * @return NULL when there is no memory
+ */
+struct neigh_table *neigh_create(uint32_t queued_max);
 /** Packets still waiting are lost for the counters: neigh_drain() first. */
 void neigh_free(struct neigh_table *t);
 

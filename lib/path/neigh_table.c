@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 struct neigh_table *
-neigh_create(void)
+neigh_create(uint32_t queued_max)
 {
 	struct neigh_table *t = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*t));
 
@@ -20,6 +20,7 @@ neigh_create(void)
 		return NULL;
 	memset(t, 0, sizeof(*t));
 	t->seed = (uint32_t)rte_rand();
+	t->queued_max = RTE_MIN(queued_max, (uint32_t)NEIGH_QUEUED_MAX);
 	for (unsigned int i = 0; i < NEIGH_SETS; i++) {
 		rte_spinlock_init(&t->sets[i].lock);
 		rte_seqcount_init(&t->sets[i].seq);
@@ -64,7 +65,8 @@ neigh_add_static(struct neigh_table *t, uint16_t port, const struct addr *addr,
 	rte_spinlock_unlock(&s->lock);
 	if (e == NULL)
 		return err_set(err, EXIT_RESOURCE, -ENOSPC,
-			       "neighbour %s: no room, its %d places in the table are taken",
+			       "neighbour %s: no room, its %d places in the table are taken by chance; "
+			       "start again, or leave out static neighbours that answer by themselves",
 			       addr_format(addr, text), NEIGH_WAYS);
 	return 0;
 }

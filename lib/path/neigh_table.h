@@ -51,6 +51,7 @@ struct neigh_set {
 
 struct neigh_table {
 	uint32_t seed;                     // of the hash: no one chooses our collisions
+	uint32_t queued_max;               // limit of the next
 	uint32_t queued;                   // packets waiting in all queues; atomic
 	uint32_t tick_next;                // set to visit next
 	uint64_t tick_last;                // TSC up to which ticks have been done

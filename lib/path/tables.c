@@ -17,8 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEXTHOPS_MAX 32767 // 15 bits in an entry of 2 bytes
-#define TBL8_MIN 256       // groups for prefixes beyond /24
+#define NEXTHOPS_MAX 32767  // 15 bits in an entry of 2 bytes
+#define NEIGH_DRAWS 32      // of a hash for the static neighbours
+#define TBL8_SPARE 256      // groups for what changes
+#define TBL8_2B_MAX 32000   // groups that entries of 2 bytes can name
 
 static int
 no_memory(struct err *err, const char *what)
@@ -281,21 +283,59 @@ add_static(struct tables *t, const struct cfg_route *r)
 	return at < 0 ? at : add_route(t, &r->to, (uint16_t)at);
 }
 
+// Groups of 256 entries that a prefix needs at most, one for each byte beyond /24.
+static uint32_t
+tbl8_of(const struct prefix *p)
+{
+	return p->len > 24 ? (p->len - 24 + 7u) / 8 : 0;
+}
+
+static uint32_t
+tbl8_of_addresses(const struct prefix *a, uint32_t n, uint8_t family)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (a[i].addr.family == family)
+			sum += 2 * (family == 4 ? 1 : 13); // the prefix and the host in it
+	return sum;
+}
+
+static uint32_t
+count_tbl8(const struct tables *t, const struct config *c, uint8_t family)
+{
+	uint32_t sum = TBL8_SPARE;
+
+	for (uint32_t i = 0; i < t->n_ports; i++)
+		sum += tbl8_of_addresses(t->ports[i].addresses, t->ports[i].n_addresses, family);
+	for (uint32_t i = 0; i < t->n_tunnels; i++)
+		sum += tbl8_of_addresses(t->tunnels[i].addresses, t->tunnels[i].n_addresses, family);
+	for (uint32_t i = 0; i < c->n_routes; i++)
+		if (c->routes[i].to.addr.family == family)
+			sum += tbl8_of(&c->routes[i].to);
+	return sum;
+}
+
 static int
-create_fibs(struct tables *t, uint32_t n_routes)
+create_fibs(struct tables *t, const struct config *c, uint32_t n_routes)
 {
 	static unsigned int generation; // names must differ in one process
+	uint32_t tbl8_4 = count_tbl8(t, c, 4), tbl8_6 = count_tbl8(t, c, 6);
 	struct rte_fib_conf conf4 = {
 		.type = RTE_FIB_DIR24_8,
 		.max_routes = (int)n_routes,
-		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_2B, .num_tbl8 = RTE_MIN(TBL8_MIN + n_routes, 32767u)},
+		.dir24_8 = {
+			.nh_sz = tbl8_4 < TBL8_2B_MAX ? RTE_FIB_DIR24_8_2B : RTE_FIB_DIR24_8_4B,
+			.num_tbl8 = tbl8_4,
+		},
 	};
 	struct rte_fib6_conf conf6 = {
 		.type = RTE_FIB6_TRIE,
 		.max_routes = (int)n_routes,
-		// Up to 13 levels below the first 24 bits.
-		.trie = {.nh_sz = RTE_FIB6_TRIE_2B,
-			 .num_tbl8 = RTE_MIN(TBL8_MIN + 13 * n_routes, 32767u)},
+		.trie = {
+			.nh_sz = tbl8_6 < TBL8_2B_MAX ? RTE_FIB6_TRIE_2B : RTE_FIB6_TRIE_4B,
+			.num_tbl8 = tbl8_6,
+		},
 	};
 	char name[32];
 
@@ -318,7 +358,7 @@ build_routes(struct tables *t, const struct config *c, struct err *err)
 		n_routes += 2 * t->tunnels[i].n_addresses;
 	t->nexthops = calloc(RTE_MIN(n_routes + WORKER_PORTS + 2 + t->n_tunnels, NEXTHOPS_MAX + 1u),
 			     sizeof(*t->nexthops));
-	if (t->nexthops == NULL || create_fibs(t, n_routes) != 0)
+	if (t->nexthops == NULL || create_fibs(t, c, n_routes) != 0)
 		return no_memory(err, "the routes");
 	t->n_nexthops = 1; // 0: no route
 	t->link_local_nexthop = (uint16_t)t->n_nexthops;
@@ -348,18 +388,34 @@ build_routes(struct tables *t, const struct config *c, struct err *err)
 }
 
 static int
-build_neighbours(struct tables *t, const struct config *c, struct err *err)
+fill_neighbours(struct tables *t, const struct config *c, struct err *err)
 {
-	t->neigh = neigh_create();
+	// A sweep over addresses that do not answer must leave most of the buffers alone.
+	t->neigh = neigh_create(c->mbufs / 8);
 	if (t->neigh == NULL)
 		return no_memory(err, "the neighbours");
 	for (uint32_t i = 0; i < c->n_neighbours; i++) {
 		const struct cfg_neighbour *n = &c->neighbours[i];
+		int rc = neigh_add_static(t->neigh, (uint16_t)n->port, &n->address, &n->mac, err);
 
-		if (neigh_add_static(t->neigh, (uint16_t)n->port, &n->address, &n->mac, err) != 0)
-			return -ENOSPC;
+		if (rc != 0)
+			return rc;
 	}
 	return 0;
+}
+
+// A place in the table is drawn by chance; when the static ones do not all find one,
+// another draw lets them.
+static int
+build_neighbours(struct tables *t, const struct config *c, struct err *err)
+{
+	int rc = -ENOSPC;
+
+	for (int try = 0; rc == -ENOSPC && try < NEIGH_DRAWS; try++) {
+		neigh_free(t->neigh);
+		rc = fill_neighbours(t, c, err);
+	}
+	return rc;
 }
 
 struct tables *

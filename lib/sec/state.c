@@ -583,13 +583,28 @@ write_temp(struct state *s, const char *b, size_t len)
 	return rc;
 }
 
+// Removed or replaced, the lock no longer keeps a second sgw away.
+static bool
+lock_is_there(const struct state *s)
+{
+	struct stat ours, there;
+
+	return fstat(s->lock_fd, &ours) == 0 && fstatat(s->dir_fd, s->lock_name, &there, 0) == 0 &&
+	       ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
 int
 state_write(struct state *s, struct err *err)
 {
 	size_t len;
-	char *b = render(s, &len);
+	char *b;
 	int rc;
 
+	if (!lock_is_there(s))
+		return err_set(err, EXIT_MACHINE, -ESTALE,
+			       "state file %s: its lock file was removed, and another sgw may use it; stop "
+			       "all that name it and start them again", s->path);
+	b = render(s, &len);
 	if (b == NULL)
 		return fail_io(s, ENOMEM, "writing", err);
 	// What would be refused when it is read must not get there.

@@ -21,7 +21,7 @@ setup(void **state)
 	(void)state;
 	fake_start();
 	n_unreachable = 0;
-	tables.neigh = neigh_create();
+	tables.neigh = neigh_create(NEIGH_QUEUED_MAX);
 	return tables.neigh == NULL;
 }
 
@@ -698,6 +698,8 @@ test_nd_truncated(void **state)
 
 // ---- a full table ----
 
+#define MANY (NEIGH_SETS * 40) // enough to fill every set
+
 static void
 test_sweep(void **state)
 {
@@ -719,7 +721,7 @@ test_sweep(void **state)
 	neigh_drain(&w0, tables.neigh);
 	pass(10000);
 	assert_int_equal(resolve(2, "2001:db8::5"), 0);
-	for (unsigned int i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < MANY; i++) {
 		char src[64];
 		snprintf(src, sizeof(src), "2001:db8::%x:%x", 1 + i / 1000, i % 1000 + 0x1000);
 		nd(135, 0, src, "ff02::1:ff00:1", "2001:db8::1", &other_mac);
@@ -759,7 +761,7 @@ test_evict(void **state)
 	(void)state;
 	resolve(4, "2001:db8:9::9");
 	nd(136, 0x60, "2001:db8::fe", "2001:db8::1", "2001:db8::fe", &his_mac);
-	for (unsigned int i = 0; i < 20000; i++) { // all answer
+	for (unsigned int i = 0; i < MANY; i++) { // all answer
 		snprintf(a, sizeof(a), "2001:db8::1:%x", i + 0x1000);
 		resolve(2, a);
 		nd(136, 0x60, a, "2001:db8::1", a, &other_mac);
@@ -767,7 +769,7 @@ test_evict(void **state)
 	neigh_walk(tables.neigh, count_visit, states);
 	assert_int_equal(states[NEIGH_REACHABLE], NEIGH_SETS * NEIGH_WAYS);
 	full = n_fake_drops[DROP_neigh_table_full];
-	assert_int_equal(full, 20001 - NEIGH_SETS * NEIGH_WAYS);
+	assert_int_equal(full, MANY + 1 - NEIGH_SETS * NEIGH_WAYS);
 
 	w0.now += 31 * HZ; // confirmed long ago, but all in use
 	all.n = 0;
@@ -781,7 +783,7 @@ test_evict(void **state)
 	assert_int_equal(n_fake_drops[DROP_neigh_table_full], full + 1000);
 
 	w0.now += 31 * HZ; // not used any more: each set gives one place to newcomers
-	for (unsigned int i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < MANY; i++) {
 		snprintf(a, sizeof(a), "2001:db8::2:%x", i + 0x1000);
 		assert_int_equal(resolve(2, a), 0);
 	}
@@ -789,7 +791,7 @@ test_evict(void **state)
 	neigh_walk(tables.neigh, count_visit, states);
 	assert_int_equal(states[NEIGH_REACHABLE], NEIGH_SETS * (NEIGH_WAYS - 1));
 	assert_int_equal(states[NEIGH_INCOMPLETE], NEIGH_SETS);
-	for (unsigned int i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < MANY; i++) {
 		snprintf(a, sizeof(a), "2001:db8::3:%x", i + 0x1000);
 		nd(135, 0, a, "ff02::1:ff00:1", "2001:db8::1", &other_mac);
 	}
@@ -806,7 +808,7 @@ test_static_full(void **state)
 
 	(void)state;
 	memcpy(mac.b, &his_mac, 6);
-	for (unsigned int i = 0; i < 20000; i++) { // fill all that can be filled
+	for (unsigned int i = 0; i < MANY; i++) { // fill all that can be filled
 		struct addr a = A("2001:db8::");
 		a.b[14] = (uint8_t)(i >> 8);
 		a.b[13] = 1;
