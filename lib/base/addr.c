@@ -298,15 +298,9 @@ addr_is_multicast(const struct addr *a)
 bool
 addr_is_martian(const struct addr *a)
 {
-	static const uint8_t zero[16];
-
 	if (a->family == 4)
 		return a->b[0] == 0 || a->b[0] == 127 || a->b[0] >= 224;
 	if (a->family != 6)
 		return true;
-	if (a->b[0] == 0xff)
-		return true;
-	if (memcmp(a->b, zero, 15) == 0 && a->b[15] <= 1) // :: and ::1
-		return true;
-	return memcmp(a->b, zero, 10) == 0 && a->b[10] == 0xff && a->b[11] == 0xff;
+	return a->b[0] == 0xff || addr6_is_martian(a->b);
 }

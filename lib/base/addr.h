@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 // An IPv4 or IPv6 address in network byte order.
 struct addr {
@@ -97,6 +98,19 @@ addr6_is_link_local(const void *p)
 	return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
 }
 
+/**
+ * true for ::/96, which holds the unspecified, the loopback and the IPv4-compatible
+ * addresses, and for ::ffff:0:0/96, the mapped ones (RFC 4291 sections 2.5.2, 2.5.3,
+ * 2.5.5): never on a wire. p: 16 bytes in network byte order.
+ */
+static inline bool
+addr6_is_martian(const void *p)
+{
+	static const uint8_t zero[12], mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(p, zero, 12) == 0 || memcmp(p, mapped, 12) == 0;
+}
+
 bool addr_is_multicast(const struct addr *a);
-/** 0/8, 127/8, 224/4, 240/4, ::, ::1, ff00::/8, v4-mapped: never a host. */
+/** 0/8, 127/8, 224/4, 240/4, ::/96, ::ffff:0:0/96, ff00::/8: never a host. */
 bool addr_is_martian(const struct addr *a);

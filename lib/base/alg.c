@@ -76,3 +76,25 @@ alg_inner_mtu(enum alg_id cipher, enum alg_id auth, uint8_t family, bool natt, u
 		return 0;
 	return (mtu - fixed) / unit * unit - ESP_TRAILER;
 }
+
+uint32_t
+alg_transport_len(enum alg_id cipher, enum alg_id auth, uint8_t family, bool natt,
+		  uint32_t ext_len, uint32_t len)
+{
+	uint32_t headers = (family == 4 ? 20 : 40) + ext_len;
+
+	// The headers stay in front; only what is behind them is sealed.
+	return alg_sealed_len(cipher, auth, family, natt, len - headers) + ext_len;
+}
+
+uint32_t
+alg_transport_payload(enum alg_id cipher, enum alg_id auth, uint8_t family, bool natt,
+		      uint32_t ext_len, uint32_t mtu)
+{
+	uint32_t headers = (family == 4 ? 20 : 40) + ext_len, payload;
+
+	if (mtu < ext_len)
+		return 0;
+	payload = alg_inner_mtu(cipher, auth, family, natt, mtu - ext_len);
+	return payload == 0 ? 0 : headers + payload;
+}

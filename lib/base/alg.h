@@ -67,3 +67,21 @@ uint32_t alg_sealed_len(enum alg_id cipher, enum alg_id auth, uint8_t family, bo
  */
 uint32_t alg_inner_mtu(enum alg_id cipher, enum alg_id auth, uint8_t family, bool natt,
 		       uint32_t mtu);
+
+/**
+ * Length of a packet that was sealed in transport mode (RFC 4303 section 3.1.1).
+ *
+ * @param family   of the packet: 4 or 6
+ * @param ext_len  bytes between its fixed IP header and ESP: IPv4 options, or the
+ *                 IPv6 extension headers that stay in clear
+ * @param len      of the original packet, with all its headers; at least those
+ */
+uint32_t alg_transport_len(enum alg_id cipher, enum alg_id auth, uint8_t family, bool natt,
+			   uint32_t ext_len, uint32_t len);
+
+/**
+ * Largest original packet whose sealed form still fits an MTU (transport mode).
+ * @return length in bytes with all its headers, 0 when nothing fits
+ */
+uint32_t alg_transport_payload(enum alg_id cipher, enum alg_id auth, uint8_t family, bool natt,
+			       uint32_t ext_len, uint32_t mtu);

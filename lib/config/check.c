@@ -42,6 +42,24 @@ own_is_port(const struct check *k, const struct addr *a)
 	return o != NULL && o->section == SEC_PORTS;
 }
 
+bool
+edge_find(const struct prefix *list, uint32_t n, const struct addr *a, const char **what,
+	  struct prefix *net)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct range r = prefix_range(&list[i]);
+
+		// RFC 3021: with one host bit, both addresses are hosts.
+		if (a->family != 4 || list[i].addr.family != 4 || list[i].len > 30)
+			continue;
+		*what = addr_cmp(a, &r.first) == 0 ? "network" : "broadcast";
+		*net = prefix_network(&list[i]);
+		if (addr_cmp(a, &r.first) == 0 || addr_cmp(a, &r.last) == 0)
+			return true;
+	}
+	return false;
+}
+
 static const char *
 own_name(const struct check *k, const struct own *o)
 {
@@ -178,6 +196,26 @@ device_name_len(const char *device)
 	return strcspn(device, ",");
 }
 
+// A tag on a port leads to one subinterface.
+static void
+check_vlan(struct check *k, uint32_t i)
+{
+	const struct cfg_port *b = &k->c->ports[i];
+
+	if (b->kind != CFG_PORT_VLAN || b->parent == UINT32_MAX || b->vlan == 0)
+		return;
+	for (uint32_t j = 0; j < i; j++) {
+		const struct cfg_port *a = &k->c->ports[j];
+
+		if (a->kind != CFG_PORT_VLAN || a->parent != b->parent || a->vlan != b->vlan)
+			continue;
+		item_error(k->l, k->l->items[SEC_PORTS][i], "vlan",
+			   "%u on %s is %s already (line %u); give each subinterface its own tag",
+			   b->vlan, k->c->ports[b->parent].name, a->name, a->at.line);
+		return;
+	}
+}
+
 static void
 check_ports(struct check *k)
 {
@@ -186,6 +224,8 @@ check_ports(struct check *k)
 	for (uint32_t i = 0; i < c->n_ports; i++) {
 		const struct cfg_port *b = &c->ports[i];
 		size_t len = device_name_len(b->device);
+
+		check_vlan(k, i);
 
 		for (uint32_t j = 0; j < i; j++) {
 			const struct cfg_port *a = &c->ports[j];
@@ -264,8 +304,10 @@ neighbour_cmp(const void *left, const void *right)
 static void
 check_neighbour(struct check *k, const struct node *item, const struct cfg_neighbour *n)
 {
-	const struct cfg_port *p;
-	char text[ADDR_STRLEN];
+	const struct cfg_port *p, *device;
+	char text[ADDR_STRLEN], net[ADDR_STRLEN];
+	struct prefix edge;
+	const char *what;
 	bool inside = link_local(&n->address);
 
 	if (n->address.family == 0 || n->port == UINT32_MAX)
@@ -277,9 +319,17 @@ check_neighbour(struct check *k, const struct node *item, const struct cfg_neigh
 			   text);
 		return;
 	}
-	if (p->has_mac && memcmp(&p->mac, &n->mac, sizeof(n->mac)) == 0)
+	if (edge_find(p->addresses, p->n_addresses, &n->address, &what, &edge)) {
+		item_error(k->l, item, "address",
+			   "%s is the %s address of %s on port %s; write the address of one host",
+			   text, what, prefix_format(&edge, net), p->name);
+		return;
+	}
+	device = p->kind == CFG_PORT_VLAN && p->parent != UINT32_MAX ? &k->c->ports[p->parent] : p;
+	if (device->has_mac && memcmp(&device->mac, &n->mac, sizeof(n->mac)) == 0)
 		item_error(k->l, item, "mac",
-			   "is the MAC address of port %s itself; write the neighbour's", p->name);
+			   "is the MAC address of port %s itself; write the neighbour's",
+			   device->name);
 	for (uint32_t i = 0; i < p->n_addresses; i++)
 		inside = inside || prefix_contains(&p->addresses[i], &n->address);
 	if (!inside && !k->l->unsure[SEC_PORTS])
@@ -333,6 +383,7 @@ check_all(struct load *l)
 			check_tunnel(&k, i);
 		check_sas(&k);
 		check_policies(&k);
+		check_sizes(&k);
 	}
 	free(k.own);
 	free(k.connected.entries);

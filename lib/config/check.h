@@ -23,7 +23,7 @@ struct check {
 	struct lpm connected; // the prefixes of own
 	struct lpm routes;    // those and the static routes
 	bool *sa_used;        // by a tunnel or policy, one an SA
-	bool *sa_tunnel;      // belongs to a tunnel
+	bool *sa_tunnel;      // belongs to a tunnel, one an SA
 };
 
 /** All checks. Completes what only the whole can tell: gateways, directions. */
@@ -34,10 +34,26 @@ const struct own *own_find(const struct check *k, const struct addr *a);
 /** true when the address is on a port, where ESP can be sent and received. */
 bool own_is_port(const struct check *k, const struct addr *a);
 
+/**
+ * Is it the network or broadcast address of one of the IPv4 prefixes?
+ * @param what  "network" or "broadcast"
+ * @param net   the prefix, host bits clear
+ */
+bool edge_find(const struct prefix *list, uint32_t n, const struct addr *a, const char **what,
+	       struct prefix *net);
+
 /** Find where gateways lie; doubles; sets check.routes up. */
 void check_routes(struct check *k);
 /** Report when the way to an outer address leads into a tunnel or nowhere. */
 void check_outer_route(struct check *k, const struct node *item, const char *key,
 		       const struct addr *remote);
+/** Is it a protect policy for the direction and addresses of the SA, whatever mode and reqid? */
+bool policy_fits(const struct cfg_policy *p, const struct cfg_sa *sa);
+/** Is it a policy that the SA can serve? */
+bool policy_matches(const struct cfg_policy *p, const struct cfg_sa *sa);
+/** Are the outer addresses the tunnel's, and the mode too? The reqid is not looked at. */
+bool tunnel_matches(const struct cfg_tunnel *t, const struct cfg_sa *sa);
 void check_sas(struct check *k);
+/** Warn about packets that are longer than what an SA and its port take. */
+void check_sizes(struct check *k);
 void check_policies(struct check *k);

@@ -2,9 +2,12 @@
 // Policies: their outer addresses, their SAs, and how they lie on each other.
 #include "check.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define PAIRWISE_MAX 2000 // policies; beyond, comparing each with each takes too long
+#define PAIRWISE_MAX 2000  // policies; beyond, comparing each with each takes too long
+#define RANGE_PREFIXES 254 // range_split() never makes more
+#define RULES_MAX 1000     // of one policy, before a word is said
 
 static const struct node *
 policy_item(const struct check *k, uint32_t i)
@@ -19,6 +22,7 @@ policy_check_sa(struct check *k, uint32_t i)
 	const struct cfg_policy *p = &k->c->policies[i];
 	const struct node *item = policy_item(k, i);
 	char src[ADDR_STRLEN], dst[ADDR_STRLEN];
+	const struct cfg_sa *other_mode = NULL;
 	bool pair = false;
 
 	for (uint32_t j = 0; j < k->c->n_sas; j++) {
@@ -27,6 +31,10 @@ policy_check_sa(struct check *k, uint32_t i)
 		if (addr_cmp(&sa->src, &p->tunnel_src) != 0 ||
 		    addr_cmp(&sa->dst, &p->tunnel_dst) != 0)
 			continue;
+		if (sa->transport) {
+			other_mode = sa;
+			continue;
+		}
 		if (p->reqid == 0 || p->reqid == sa->reqid)
 			return;
 		pair = true;
@@ -40,11 +48,175 @@ policy_check_sa(struct check *k, uint32_t i)
 			   "%u is on no SA from %s to %s; write it on one in sad:, or take it out "
 			   "here",
 			   p->reqid, src, dst);
+	else if (other_mode != NULL)
+		item_error(k->l, item, "tunnel",
+			   "SA %s from %s to %s (line %u) is of mode: transport; write mode: "
+			   "tunnel there, or mode: transport here instead of tunnel:",
+			   other_mode->name, src, dst, other_mode->at.line);
 	else
 		item_error(k->l, item, "tunnel",
 			   "there is no SA from %s to %s; add one to sad:, or the policy drops "
 			   "everything",
 			   src, dst);
+}
+
+// The same in transport mode: an SA whose own two ends the policy selects.
+static void
+policy_check_transport(struct check *k, uint32_t i)
+{
+	const struct cfg_policy *p = &k->c->policies[i];
+	const struct node *item = policy_item(k, i);
+	const char *dir = p->dir == CFG_IN ? "inbound" : "outbound";
+	const struct cfg_sa *other_mode = NULL;
+	bool pair = false;
+
+	if (k->l->unsure[SEC_PORTS] || k->l->unsure[SEC_SAD])
+		return;
+	for (uint32_t j = 0; j < k->c->n_sas; j++) {
+		const struct cfg_sa *sa = &k->c->sas[j];
+
+		if (!policy_fits(p, sa))
+			continue;
+		if (!sa->transport) {
+			other_mode = sa;
+			continue;
+		}
+		if (p->reqid == 0 || p->reqid == sa->reqid)
+			return;
+		pair = true;
+	}
+	if (pair)
+		item_error(k->l, item, "reqid",
+			   "%u is on no %s transport mode SA between src and dst; write it on one "
+			   "in sad:, or take it out here",
+			   p->reqid, dir);
+	else if (other_mode != NULL)
+		item_error(k->l, item, "mode",
+			   "is transport, but SA %s (line %u) between src and dst is of mode: "
+			   "tunnel; write the same on both",
+			   other_mode->name, other_mode->at.line);
+	else
+		item_error(k->l, item, "mode",
+			   "is transport, but there is no %s IPv%u SA of mode: transport whose own "
+			   "src and dst lie inside these; add one to sad:, or the policy drops "
+			   "everything",
+			   dir, p->src.first.family);
+}
+
+// Of an SA or tunnel that a policy without reqid could mean.
+struct claim {
+	char text[CFG_NAME_MAX + 80]; // "SA x with reqid 7 (line 3)"
+	bool found;
+	uint32_t reqid;
+};
+
+// @return the claim is one with those before
+static bool
+claim_add(struct claim *first, struct claim *other, const char *kind, const char *name,
+	  uint32_t reqid, uint32_t line)
+{
+	struct claim *c = first->found ? other : first;
+
+	if (first->found && first->reqid == reqid)
+		return true;
+	if (reqid != 0)
+		snprintf(c->text, sizeof(c->text), "%s %s with reqid %u (line %u)", kind, name,
+			 reqid, line);
+	else
+		snprintf(c->text, sizeof(c->text), "%s %s without reqid (line %u)", kind, name,
+			 line);
+	c->reqid = reqid;
+	c->found = true;
+	return c == first;
+}
+
+// The first SA that a policy in transport mode finds has the ends that it is about.
+static const struct cfg_sa *
+transport_sa(const struct check *k, const struct cfg_policy *p)
+{
+	for (uint32_t i = 0; i < k->c->n_sas; i++)
+		if (policy_matches(p, &k->c->sas[i]))
+			return &k->c->sas[i];
+	return NULL;
+}
+
+// A policy is about one pair of addresses and one reqid.
+static void
+policy_check_reqid(struct check *k, uint32_t i)
+{
+	const struct cfg_policy *p = &k->c->policies[i];
+	const struct cfg_sa *ends = p->transport ? transport_sa(k, p) : NULL;
+	const struct addr *src = ends != NULL ? &ends->src : &p->tunnel_src;
+	const struct addr *dst = ends != NULL ? &ends->dst : &p->tunnel_dst;
+	const struct addr *local = p->dir == CFG_OUT ? src : dst;
+	const struct addr *remote = p->dir == CFG_OUT ? dst : src;
+	struct claim first = {.found = false}, other = {.found = false};
+	bool one = true;
+
+	if (p->action != CFG_PROTECT || p->reqid != 0 || src->family == 0 ||
+	    k->l->unsure[SEC_PORTS] || k->l->unsure[SEC_SAD] || k->l->unsure[SEC_TUNNELS])
+		return;
+	for (uint32_t j = 0; j < k->c->n_tunnels && one && !p->transport; j++) {
+		const struct cfg_tunnel *t = &k->c->tunnels[j];
+
+		if (addr_cmp(&t->local, local) == 0 && addr_cmp(&t->remote, remote) == 0)
+			one = claim_add(&first, &other, "tunnel", t->name, t->reqid, t->at.line);
+	}
+	for (uint32_t j = 0; j < k->c->n_sas && one; j++) {
+		const struct cfg_sa *sa = &k->c->sas[j];
+
+		if (sa->transport == p->transport &&
+		    addr_cmp(sa->inbound ? &sa->dst : &sa->src, local) == 0 &&
+		    addr_cmp(sa->inbound ? &sa->src : &sa->dst, remote) == 0)
+			one = claim_add(&first, &other, "SA", sa->name, sa->reqid, sa->at.line);
+	}
+	if (!one)
+		item_error(k->l, policy_item(k, i), NULL, "has no reqid, and %s and %s fit; %s",
+			   first.text, other.text,
+			   first.reqid != 0 && other.reqid != 0 ?
+				   "add the reqid of one of them" :
+				   "write one reqid on both, and here");
+}
+
+// In transport mode a policy has only one pair of ends.
+static void
+policy_check_ends(struct check *k, uint32_t i)
+{
+	const struct cfg_policy *p = &k->c->policies[i];
+	const struct cfg_sa *first;
+
+	if (k->l->unsure[SEC_PORTS] || k->l->unsure[SEC_SAD])
+		return;
+	first = transport_sa(k, p);
+	for (uint32_t j = 0; j < k->c->n_sas; j++) {
+		const struct cfg_sa *sa = &k->c->sas[j];
+
+		if (!policy_matches(p, sa) ||
+		    (addr_cmp(&first->src, &sa->src) == 0 && addr_cmp(&first->dst, &sa->dst) == 0))
+			continue;
+		item_error(k->l, policy_item(k, i), "mode",
+			   "is transport, and both SA %s (line %u) and SA %s (line %u), which has "
+			   "other ends, lie inside src and dst; write one policy for each pair of "
+			   "ends",
+			   first->name, first->at.line, sa->name, sa->at.line);
+		return;
+	}
+}
+
+// rte_acl knows prefixes only, and every source goes with every destination.
+static void
+policy_check_ranges(struct check *k, uint32_t i)
+{
+	const struct cfg_policy *p = &k->c->policies[i];
+	struct prefix unused[RANGE_PREFIXES];
+	int src = range_split(&p->src, unused, RANGE_PREFIXES);
+	int dst = range_split(&p->dst, unused, RANGE_PREFIXES);
+
+	if (src > 0 && dst > 0 && src * dst > RULES_MAX)
+		item_warning(k->l, policy_item(k, i), NULL,
+			     "becomes %d rules, as src is %d prefixes and dst %d, which takes "
+			     "long to start and much memory; write prefixes in place of ranges",
+			     src * dst, src, dst);
 }
 
 static void
@@ -56,7 +228,11 @@ policy_check_tunnel(struct check *k, uint32_t i)
 	const struct addr *peer = out ? &p->tunnel_dst : &p->tunnel_src;
 	char text[ADDR_STRLEN];
 
-	if (p->action != CFG_PROTECT || p->tunnel_src.family == 0)
+	if (p->action == CFG_PROTECT && p->transport) {
+		policy_check_transport(k, i);
+		policy_check_ends(k, i);
+	}
+	if (p->action != CFG_PROTECT || p->transport || p->tunnel_src.family == 0)
 		return;
 	if (!own_is_port(k, ours)) {
 		if (k->l->unsure[SEC_PORTS])
@@ -145,11 +321,22 @@ policy_check_order(struct check *k, uint32_t i)
 void
 check_policies(struct check *k)
 {
-	for (uint32_t i = 0; i < k->c->n_policies; i++)
+	for (uint32_t i = 0; i < k->c->n_policies; i++) {
 		policy_check_tunnel(k, i);
+		policy_check_reqid(k, i);
+		policy_check_ranges(k, i);
+	}
 	// A policy in error stands for something else than was meant.
-	if (k->l->unsure[SEC_SPD] || k->c->n_policies > PAIRWISE_MAX)
+	if (k->l->unsure[SEC_SPD])
 		return;
+	if (k->c->n_policies > PAIRWISE_MAX) {
+		item_warning(k->l, k->l->root, "spd",
+			     "has %u policies (any counts for both families); with more than %u "
+			     "it is not looked whether each can be reached, or ties with another; "
+			     "try parts of them, or see to it yourself",
+			     k->c->n_policies, PAIRWISE_MAX);
+		return;
+	}
 	for (uint32_t i = 0; i < k->c->n_policies; i++)
 		policy_check_order(k, i);
 }

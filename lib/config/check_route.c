@@ -11,6 +11,30 @@ target_name(const struct config *c, const struct lpm_entry *e)
 	return e->kind == CFG_ROUTE_TUNNEL ? c->tunnels[e->index].name : c->ports[e->index].name;
 }
 
+// A gateway is one host.
+static bool
+gateway_is_edge(struct check *k, const struct node *item, const struct cfg_route *r)
+{
+	const struct cfg_port *p = NULL;
+	const struct cfg_tunnel *t = NULL;
+	char text[ADDR_STRLEN], net[ADDR_STRLEN];
+	struct prefix edge;
+	const char *what;
+
+	if (r->kind == CFG_ROUTE_PORT)
+		p = &k->c->ports[r->index];
+	else
+		t = &k->c->tunnels[r->index];
+	if (!edge_find(p != NULL ? p->addresses : t->addresses,
+		       p != NULL ? p->n_addresses : t->n_addresses, &r->via, &what, &edge))
+		return false;
+	item_error(k->l, item, "via",
+		   "%s is the %s address of %s on %s %s; write the gateway's own",
+		   addr_format(&r->via, text), what, prefix_format(&edge, net),
+		   p != NULL ? "port" : "tunnel", p != NULL ? p->name : t->name);
+	return true;
+}
+
 // A gateway beside `port:` must be on that link.
 static void
 gateway_on_port(struct check *k, const struct node *item, const struct cfg_route *r)
@@ -50,6 +74,8 @@ gateway_resolve(struct check *k, uint32_t i)
 		goto unresolved;
 	}
 	if (r->index != UINT32_MAX) {
+		if (gateway_is_edge(k, item, r))
+			goto unresolved;
 		gateway_on_port(k, item, r);
 		return;
 	}
@@ -62,6 +88,8 @@ gateway_resolve(struct check *k, uint32_t i)
 	if (e != NULL) {
 		r->kind = e->kind;
 		r->index = e->index;
+		if (gateway_is_edge(k, item, r))
+			goto unresolved;
 		return;
 	}
 	if (!k->l->unsure[SEC_PORTS] && !k->l->unsure[SEC_TUNNELS])
@@ -74,6 +102,30 @@ unresolved:
 	r->kind = CFG_ROUTE_DISCARD;
 }
 
+static bool
+one_address(const struct prefix *p)
+{
+	return p->len == addr_size(p->addr.family) * 8;
+}
+
+// Our own addresses have routes to ourselves, which another one would take the place of.
+static void
+check_own_route(struct check *k, uint32_t i)
+{
+	const struct prefix *to = &k->c->routes[i].to;
+	const struct own *o = one_address(to) ? own_find(k, &to->addr) : NULL;
+	char text[ADDR_STRLEN];
+
+	if (o != NULL)
+		item_error(k->l, k->l->items[SEC_ROUTES][i], "to",
+			   "%s is our own address on %s (line %u), and would no longer reach us; "
+			   "take the route out",
+			   prefix_format(to, text),
+			   o->section == SEC_PORTS ? k->c->ports[o->index].name :
+						     k->c->tunnels[o->index].name,
+			   o->node->at.line);
+}
+
 static void
 check_doubles(struct check *k)
 {
@@ -83,7 +135,8 @@ check_doubles(struct check *k)
 		const struct lpm_entry *a = &k->routes.entries[i - 1], *b = &k->routes.entries[i];
 
 		if (b->connected || a->net.len != b->net.len ||
-		    addr_cmp(&a->net.addr, &b->net.addr) != 0)
+		    addr_cmp(&a->net.addr, &b->net.addr) != 0 ||
+		    (a->connected && one_address(&a->net))) // our own, reported
 			continue;
 		prefix_format(&b->net, text);
 		if (a->connected)
@@ -117,6 +170,7 @@ check_routes(struct check *k)
 		if (r->to.addr.family == 0)
 			continue;
 		gateway_resolve(k, i);
+		check_own_route(k, i);
 		e[n++] = (struct lpm_entry){.net = r->to,
 					    .kind = r->kind,
 					    .index = r->index,
@@ -133,6 +187,8 @@ check_outer_route(struct check *k, const struct node *item, const char *key,
 {
 	char text[ADDR_STRLEN], net[ADDR_STRLEN];
 	const struct lpm_entry *e;
+	struct prefix edge;
+	const char *what;
 
 	if (k->l->unsure[SEC_PORTS] || k->l->unsure[SEC_TUNNELS] || k->l->unsure[SEC_ROUTES])
 		return;
@@ -154,5 +210,9 @@ check_outer_route(struct check *k, const struct node *item, const char *key,
 			   "%s/%zu with via:",
 			   text, prefix_format(&e->net, net), e->at.line, text,
 			   addr_size(remote->family) * 8);
+	} else if (e->connected && edge_find(&k->own[e->from].prefix, 1, remote, &what, &edge)) {
+		item_error(k->l, item, key,
+			   "%s is the %s address of %s on port %s; write the address of one host",
+			   text, what, prefix_format(&edge, net), target_name(k->c, e));
 	}
 }

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define NATT_PORT 4500 // RFC 3948 section 2.1
+
 static const struct node *
 sa_item(const struct check *k, uint32_t i)
 {
@@ -57,12 +59,19 @@ sa_check_sequence(struct check *k, uint32_t i, bool directed)
 {
 	struct cfg_sa *sa = &k->c->sas[i];
 	const struct node *item = sa_item(k, i);
+	uint64_t last;
 
-	if (!sa->esn && sa->sequence > UINT32_MAX)
+	// The very last number is never used; outbound, one that is must be left.
+	last = (sa->esn ? UINT64_MAX : UINT32_MAX) - 1;
+	if (directed && !sa->inbound)
+		last--;
+	if (sa->sequence > last)
 		item_error(k->l, item, "sequence",
-			   "%" PRIu64 " is larger than 4294967295, the last number without ESN; "
-				      "write a smaller one, or esn: true",
-			   sa->sequence);
+			   "%" PRIu64 " leaves no number %s ESN that could be %s; write at most "
+			   "%" PRIu64 "%s",
+			   sa->sequence, sa->esn ? "with" : "without",
+			   directed && !sa->inbound ? "sent" : "used", last,
+			   sa->esn ? "" : ", or esn: true");
 	if (!directed)
 		return;
 	if (sa->inbound) {
@@ -84,8 +93,84 @@ sa_check_sequence(struct check *k, uint32_t i, bool directed)
 			   alg_get(sa->cipher)->name, alg_get(sa->cipher)->rfc);
 }
 
+// Padding must fit the port with the packet around it.
+static void
+sa_check_padding(struct check *k, uint32_t i)
+{
+	const struct cfg_sa *sa = &k->c->sas[i];
+	uint32_t mtu = config_sa_mtu(k->c, sa);
+
+	if (sa->cipher != ALG_NONE && mtu != 0 && sa->tfc_pad_to > mtu)
+		item_error(k->l, sa_item(k, i), "tfc-pad-to",
+			   "%u is larger than %u, the longest packet that fits this SA; write at "
+			   "most that",
+			   sa->tfc_pad_to, mtu);
+}
+
+// Inbound UDP: from any port (a NAT may change it), to the one that sgw listens on.
+static void
+sa_check_listen(struct check *k, uint32_t i)
+{
+	const struct cfg_sa *sa = &k->c->sas[i];
+	const struct node *item = sa_item(k, i);
+
+	if (!sa->natt)
+		return; // has its own report
+	if (node_find(item, "udp-source-port") != NULL)
+		item_error(k->l, item, "udp-source-port",
+			   "has no meaning on an inbound SA, which takes any; take it out");
+	if (sa->natt_dport != NATT_PORT && sa->natt_dport != 0)
+		item_error(k->l, item, "udp-destination-port",
+			   "%u is not %u, the only port on which sgw takes ESP in UDP; write "
+			   "that, or take it out",
+			   sa->natt_dport, NATT_PORT);
+}
+
+// What is done to packets: has it a meaning on this SA?
+static void
+sa_check_terms(struct check *k, uint32_t i)
+{
+	static const char *const outbound[] =
+		{"df", "dscp", "fragment", "tfc-pad-to", "dummy-interval", "keepalive"};
+	struct cfg_sa *sa = &k->c->sas[i];
+	const struct node *item = sa_item(k, i);
+
+	if (sa->inbound) {
+		for (size_t j = 0; j < sizeof(outbound) / sizeof(outbound[0]); j++)
+			if (node_find(item, outbound[j]) != NULL &&
+			    (sa->natt || strcmp(outbound[j], "keepalive") != 0))
+				item_error(k->l, item, outbound[j],
+					   "has no meaning on an inbound SA; take it out");
+		sa_check_listen(k, i);
+		sa->keepalive_s = 0;
+		return;
+	}
+	if (!sa->transport) {
+		sa_check_padding(k, i);
+		return;
+	}
+	for (int j = 0; j < 2; j++)
+		if (node_find(item, outbound[j]) != NULL)
+			item_error(k->l, item, outbound[j],
+				   "has no meaning in transport mode, where a packet keeps its own "
+				   "header; take it out");
+	// RFC 4303 section 3.3.4: only whole packets are sealed in transport mode.
+	const struct node *fragment = node_find(item, "fragment");
+	if (fragment != NULL && fragment->kind == NODE_SCALAR &&
+	    strcmp(fragment->text, "before") == 0)
+		item_error(k->l, item, "fragment",
+			   "before has no meaning in transport mode, where only whole packets are "
+			   "sealed (RFC 4303 section 3.3.4); write after, or take it out");
+	// RFC 4303 section 2.7: of TCP, nothing would tell the padding from the data.
+	if (node_find(item, "tfc-pad-to") != NULL)
+		item_error(k->l, item, "tfc-pad-to",
+			   "cannot go with mode: transport, where the receiver takes padding for "
+			   "data (RFC 4303 section 2.7); take it out");
+}
+
+// Do the addresses fit, whatever the mode?
 static bool
-tunnel_matches(const struct cfg_tunnel *t, const struct cfg_sa *sa)
+tunnel_fits(const struct cfg_tunnel *t, const struct cfg_sa *sa)
 {
 	const struct addr *src = sa->inbound ? &t->remote : &t->local;
 	const struct addr *dst = sa->inbound ? &t->local : &t->remote;
@@ -93,12 +178,46 @@ tunnel_matches(const struct cfg_tunnel *t, const struct cfg_sa *sa)
 	return addr_cmp(src, &sa->src) == 0 && addr_cmp(dst, &sa->dst) == 0;
 }
 
-static bool
+bool
+tunnel_matches(const struct cfg_tunnel *t, const struct cfg_sa *sa)
+{
+	return !sa->transport && tunnel_fits(t, sa);
+}
+
+bool
+policy_fits(const struct cfg_policy *p, const struct cfg_sa *sa)
+{
+	if (p->action != CFG_PROTECT || (p->dir == CFG_IN) != sa->inbound)
+		return false;
+	if (p->transport)
+		return range_contains(&p->src, &sa->src) && range_contains(&p->dst, &sa->dst);
+	return addr_cmp(&p->tunnel_src, &sa->src) == 0 && addr_cmp(&p->tunnel_dst, &sa->dst) == 0;
+}
+
+bool
 policy_matches(const struct cfg_policy *p, const struct cfg_sa *sa)
 {
-	return p->action == CFG_PROTECT && (p->dir == CFG_IN) == sa->inbound &&
-	       (p->reqid == 0 || p->reqid == sa->reqid) &&
-	       addr_cmp(&p->tunnel_src, &sa->src) == 0 && addr_cmp(&p->tunnel_dst, &sa->dst) == 0;
+	return p->transport == sa->transport && (p->reqid == 0 || p->reqid == sa->reqid) &&
+	       policy_fits(p, sa);
+}
+
+// Nobody uses this transport mode SA: say the nearest reason.
+static void
+sa_report_unused_transport(struct check *k, uint32_t i, const struct cfg_tunnel *same_reqid)
+{
+	const struct cfg_sa *sa = &k->c->sas[i];
+
+	if (same_reqid != NULL && tunnel_fits(same_reqid, sa))
+		item_error(k->l, sa_item(k, i), "mode",
+			   "is transport, but the SA has the reqid and the addresses of tunnel %s, "
+			   "which needs mode: tunnel",
+			   same_reqid->name);
+	else
+		item_error(k->l, sa_item(k, i), "mode",
+			   "is transport, and no %s policy with mode: transport has the addresses "
+			   "of this SA inside its src and dst%s; add one to spd:, or take the SA out",
+			   sa->inbound ? "inbound" : "outbound",
+			   sa->reqid != 0 ? ", and its reqid or none" : "");
 }
 
 // Nobody uses this SA: say the nearest reason.
@@ -111,6 +230,10 @@ sa_report_unused(struct check *k, uint32_t i, const struct cfg_tunnel *same_reqi
 
 	if (k->l->unsure[SEC_TUNNELS] || k->l->unsure[SEC_SPD] || k->l->unsure[SEC_SAD])
 		return;
+	if (sa->transport) {
+		sa_report_unused_transport(k, i, same_reqid);
+		return;
+	}
 	if (same_reqid != NULL) {
 		addr_format(&same_reqid->local, local);
 		addr_format(&same_reqid->remote, remote);
@@ -162,6 +285,13 @@ key_equal(const struct cfg_key *a, const struct cfg_key *b)
 	return a->len > 0 && a->len == b->len && memcmp(a->b, b->b, a->len) == 0;
 }
 
+// Given, not made of the SPI: a name begins with a letter.
+static bool
+has_name(const struct cfg_sa *sa)
+{
+	return sa->name[0] != '0';
+}
+
 // What two SAs must not have in common.
 static void
 sa_check_pair(struct check *k, uint32_t j, uint32_t i)
@@ -170,13 +300,19 @@ sa_check_pair(struct check *k, uint32_t j, uint32_t i)
 	const struct node *item = sa_item(k, i);
 	char text[ADDR_STRLEN];
 
-	if (a->spi != 0 && a->spi == b->spi && b->dst.family != 0 &&
-	    addr_cmp(&a->dst, &b->dst) == 0)
+	bool same_spi = a->spi != 0 && a->spi == b->spi;
+
+	if (same_spi && b->dst.family != 0 && addr_cmp(&a->dst, &b->dst) == 0)
 		item_error(k->l, item, "spi",
 			   "%u with dst %s is there already (line %u); give each SA to one "
 			   "address its own SPI",
 			   b->spi, addr_format(&b->dst, text), a->at.line);
-	if (strcmp(a->name, b->name) == 0 && node_find(item, "name") != NULL)
+	else if (same_spi && strcmp(a->name, b->name) == 0 && !has_name(a) && !has_name(b))
+		item_error(k->l, item, "spi",
+			   "%s is the name of the SA on line %u too, as neither has one of its "
+			   "own; give one of them a name:",
+			   b->name, a->at.line);
+	if (strcmp(a->name, b->name) == 0 && has_name(b))
 		item_error(k->l, item, "name",
 			   "\"%s\" is the name of an SA already (line %u); take another one",
 			   b->name, a->at.line);
@@ -224,6 +360,7 @@ sa_check_twin(struct check *k, uint32_t i)
 		const struct cfg_sa *a = &k->c->sas[j];
 
 		if (!k->sa_used[j] || a->inbound || a->reqid != b->reqid ||
+		    a->transport != b->transport ||
 		    addr_cmp(&a->src, &b->src) != 0 || addr_cmp(&a->dst, &b->dst) != 0)
 			continue;
 		item_warning(k->l, sa_item(k, i), NULL,
@@ -244,7 +381,8 @@ tunnel_check_sas(struct check *k, uint32_t t)
 	for (uint32_t i = 0; i < k->c->n_sas; i++) {
 		const struct cfg_sa *sa = &k->c->sas[i];
 
-		if (sa->reqid != tunnel->reqid || !tunnel_matches(tunnel, sa))
+		// One in the wrong mode has its own report.
+		if (sa->reqid != tunnel->reqid || !tunnel_fits(tunnel, sa))
 			continue;
 		in = in || sa->inbound;
 		out = out || !sa->inbound;
@@ -275,6 +413,7 @@ check_sas(struct check *k)
 		sa_check_sequence(k, i, directed);
 		if (!directed)
 			continue;
+		sa_check_terms(k, i);
 		sa_check_use(k, i);
 		if (!c->sas[i].inbound && k->sa_used[i])
 			sa_check_twin(k, i);

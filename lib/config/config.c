@@ -132,6 +132,48 @@ config_load(const char *file, struct config **out, FILE *diag)
 	return rc;
 }
 
+static const struct cfg_port *
+port_of(const struct config *c, const struct addr *local)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		for (uint32_t j = 0; j < c->ports[i].n_addresses; j++)
+			if (addr_cmp(&c->ports[i].addresses[j].addr, local) == 0)
+				return &c->ports[i];
+	return NULL;
+}
+
+uint32_t
+config_sa_mtu(const struct config *c, const struct cfg_sa *sa)
+{
+	const struct addr *local = sa->inbound ? &sa->dst : &sa->src;
+	const struct addr *remote = sa->inbound ? &sa->src : &sa->dst;
+	const struct cfg_port *p = port_of(c, local);
+	uint32_t mtu;
+
+	if (p == NULL)
+		return 0;
+	if (sa->transport)
+		return alg_transport_payload(sa->cipher, sa->auth, sa->src.family, sa->natt, 0,
+					     p->mtu);
+	mtu = alg_inner_mtu(sa->cipher, sa->auth, sa->src.family, sa->natt, p->mtu);
+	for (uint32_t i = 0; i < c->n_tunnels; i++) {
+		const struct cfg_tunnel *t = &c->tunnels[i];
+
+		if (t->reqid == sa->reqid && t->mtu != 0 && t->mtu < mtu &&
+		    addr_cmp(&t->local, local) == 0 && addr_cmp(&t->remote, remote) == 0)
+			mtu = t->mtu;
+	}
+	return mtu;
+}
+
+uint32_t
+config_sa_mss(const struct config *c, const struct cfg_sa *sa, uint8_t family)
+{
+	uint32_t mtu = config_sa_mtu(c, sa), headers = (family == 4 ? 20 : 40) + 20;
+
+	return mtu > headers ? mtu - headers : 0;
+}
+
 void
 config_wipe_keys(struct config *c)
 {

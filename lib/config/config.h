@@ -31,6 +31,7 @@ enum cfg_port_kind {
 	CFG_PORT_MAC,    // the NIC with this MAC address
 	CFG_PORT_PCI,    // the NIC at this PCI address
 	CFG_PORT_DEVICE, // devargs of a virtual device, hotplugged by sgw
+	CFG_PORT_VLAN,   // tagged frames of another port (keys `parent` and `vlan`)
 };
 
 struct cfg_port {
@@ -42,7 +43,10 @@ struct cfg_port {
 	char device[256];         // PCI address "0000:02:00.0", or devargs "net_tap0,iface=x"
 	struct prefix *addresses; // own addresses, host bits set
 	uint32_t n_addresses;     //
-	uint16_t mtu;             // bytes of L3, 1280…9000, default 1500
+	uint16_t mtu;             // bytes of L3, 1280…9000, default 1500; subinterface: at most
+				  // its parent's, which is the default
+	uint16_t vlan;            // 802.1Q tag 1…4094 of a subinterface, 0: the port itself
+	uint32_t parent;          // subinterface: index of the port it stands on
 };
 
 struct cfg_tunnel { // a route-based IPsec interface
@@ -77,6 +81,23 @@ struct cfg_route {
 	uint32_t index;           // of the port or tunnel
 };
 
+// What the outer IPv4 header's DF bit becomes, RFC 4301 section 8.1.
+enum cfg_df { CFG_DF_COPY, CFG_DF_SET, CFG_DF_CLEAR };
+
+// An inner IPv4 packet without DF that does not fit: fragments of it are sealed,
+// or it is sealed whole and the ESP packet is fragmented.
+enum cfg_fragment { CFG_FRAGMENT_BEFORE, CFG_FRAGMENT_AFTER };
+
+#define CFG_DSCP_COPY 255 // cfg_sa.dscp: the inner packet's
+
+// Lifetimes of one SA (RFC 4301 section 4.4.2.1); 0: none. Soft is told in the log,
+// hard ends the SA.
+struct cfg_lifetime {
+	uint64_t bytes;   // of inner packets
+	uint64_t packets; //
+	uint64_t seconds; // since sgw started
+};
+
 struct cfg_sa { // a security association, RFC 4301 section 4.4.2
 	struct cfg_at at;
 	char name[CFG_NAME_MAX]; // as given, else "0x2710" from the SPI
@@ -95,6 +116,15 @@ struct cfg_sa { // a security association, RFC 4301 section 4.4.2
 	bool natt;               // UDP encapsulation, RFC 3948
 	uint16_t natt_sport;     // outbound ports, host byte order, default 4500
 	uint16_t natt_dport;     //
+	bool transport;          // transport mode, else tunnel mode
+	enum cfg_df df;          // outbound, default copy
+	uint8_t dscp;            // outbound: 0…63, or CFG_DSCP_COPY (default)
+	enum cfg_fragment fragment; // outbound, default before; transport mode: always after
+	struct cfg_lifetime soft;   //
+	struct cfg_lifetime hard;   //
+	uint16_t tfc_pad_to;     // outbound: inner packets are padded up to this length, 0: not
+	uint32_t dummy_ms;       // outbound: a dummy packet when nothing was sent for so long, 0: none
+	uint16_t keepalive_s;    // outbound NAT-T: keepalive after silence, default 20, 0: none
 	char fingerprint[17];    // first 8 bytes of SHA-256(label, keys) in hex; safe to show
 };
 
@@ -111,8 +141,9 @@ struct cfg_policy { // an SPD entry, RFC 4301 section 4.4.1
 	uint16_t sport[2];        // inclusive, 0…65535 when not given; host byte order
 	uint16_t dport[2];        //
 	enum cfg_action action;   //
-	struct addr tunnel_src;   // protect: outer addresses in the direction of `dir`
-	struct addr tunnel_dst;   //
+	bool transport;           // protect: with transport mode SAs between src and dst
+	struct addr tunnel_src;   // protect, not transport: outer addresses in the direction of
+	struct addr tunnel_dst;   // `dir`, else family 0
 	uint32_t reqid;           // protect: 0: any
 	uint32_t priority;        // lower wins, default 1000
 	uint32_t rank;            // position in search order, 0 first (priority, then file order)
@@ -126,6 +157,7 @@ struct config {
 	char *state;                  // system.state: path of the state file, NULL: none
 	uint32_t mbufs;               // system.mbufs: packet buffers, default 16384
 	enum cfg_idle idle;           // system.idle: default sleep
+	bool mss_clamp;               // system.mss-clamp: default true
 	bool allow_nonce_reuse;       // lab.allow-nonce-reuse: lab-only
 	bool allow_published_keys;    // lab.allow-published-keys: lab-only
 	struct cfg_port *ports;
@@ -155,6 +187,17 @@ struct config {
  *         -errno when the file could not be read (also said on diag)
  */
 int config_load(const char *file, struct config **out, FILE *diag);
+
+/**
+ * Longest packet that the SA takes as the configuration has it: an inner packet in
+ * tunnel mode, the original packet without extension headers in transport mode. From
+ * the port that has our end, and the tunnel's own `mtu` where there is one.
+ * @return length in bytes, 0 when nothing fits
+ */
+uint32_t config_sa_mtu(const struct config *c, const struct cfg_sa *sa);
+
+/** Longest TCP segment in such a packet, without TCP options; family of the inner packet. */
+uint32_t config_sa_mss(const struct config *c, const struct cfg_sa *sa, uint8_t family);
 
 /** Wipe the keys: the SAs have been built and nobody needs them here any more. */
 void config_wipe_keys(struct config *c);

@@ -25,8 +25,8 @@ dump_head(const struct config *c, FILE *out)
 	fprintf(out, "system:\n  name: %s\n", c->name);
 	if (c->state != NULL)
 		fprintf(out, "  state: \"%s\"\n", c->state);
-	fprintf(out, "  mbufs: %u\n  idle: %s\n", c->mbufs,
-		c->idle == CFG_IDLE_POLL ? "poll" : "sleep");
+	fprintf(out, "  mbufs: %u\n  idle: %s\n  mss-clamp: %s\n", c->mbufs,
+		c->idle == CFG_IDLE_POLL ? "poll" : "sleep", c->mss_clamp ? "true" : "false");
 	if (c->allow_nonce_reuse || c->allow_published_keys)
 		fputs("lab: # protections that were taken away\n", out);
 	if (c->allow_nonce_reuse)
@@ -49,29 +49,14 @@ dump_ports(const struct config *c, FILE *out)
 			fprintf(out, "    pci: \"%s\"\n", p->device);
 		if (p->kind == CFG_PORT_DEVICE)
 			fprintf(out, "    device: \"%s\"\n", p->device);
+		if (p->kind == CFG_PORT_VLAN)
+			fprintf(out, "    parent: %s\n    vlan: %u\n", c->ports[p->parent].name,
+				p->vlan);
 		if (p->has_mac)
 			fprintf(out, "    mac: %s\n", mac_format(&p->mac, mac));
 		dump_addresses(p->addresses, p->n_addresses, out);
 		fprintf(out, "    mtu: %u\n", p->mtu);
 	}
-}
-
-// MTU of the port that has this address.
-static uint16_t
-port_mtu(const struct config *c, const struct addr *local)
-{
-	for (uint32_t i = 0; i < c->n_ports; i++)
-		for (uint32_t j = 0; j < c->ports[i].n_addresses; j++)
-			if (addr_cmp(&c->ports[i].addresses[j].addr, local) == 0)
-				return c->ports[i].mtu;
-	return 1500;
-}
-
-static uint32_t
-sa_inner_mtu(const struct config *c, const struct cfg_sa *sa)
-{
-	return alg_inner_mtu(sa->cipher, sa->auth, sa->src.family, sa->natt,
-			     port_mtu(c, sa->inbound ? &sa->dst : &sa->src));
 }
 
 static void
@@ -90,9 +75,10 @@ dump_tunnels(const struct config *c, FILE *out)
 		fprintf(out, "    reqid: %u\n", t->reqid);
 		dump_addresses(t->addresses, t->n_addresses, out);
 		for (uint32_t j = 0; j < c->n_sas && computed == 0; j++)
-			if (!c->sas[j].inbound && c->sas[j].reqid == t->reqid &&
+			if (!c->sas[j].inbound && !c->sas[j].transport &&
+			    c->sas[j].reqid == t->reqid &&
 			    addr_cmp(&c->sas[j].dst, &t->remote) == 0)
-				computed = sa_inner_mtu(c, &c->sas[j]);
+				computed = config_sa_mtu(c, &c->sas[j]);
 		if (t->mtu != 0)
 			fprintf(out, "    mtu: %u", t->mtu);
 		else
@@ -150,17 +136,66 @@ dump_routes(const struct config *c, FILE *out)
 }
 
 static void
+dump_lifetime(const char *which, const struct cfg_lifetime *l, FILE *out)
+{
+	if (l->bytes != 0)
+		fprintf(out, "    %s-bytes: %" PRIu64 "\n", which, l->bytes);
+	if (l->packets != 0)
+		fprintf(out, "    %s-packets: %" PRIu64 "\n", which, l->packets);
+	if (l->seconds != 0)
+		fprintf(out, "    %s-seconds: %" PRIu64 "\n", which, l->seconds);
+}
+
+// What an outbound SA does to packets.
+static void
+dump_sa_terms(const struct cfg_sa *sa, FILE *out)
+{
+	static const char *const df[] = {"copy", "set", "clear"};
+
+	if (!sa->transport) {
+		fprintf(out, "    df: %s\n", df[sa->df]);
+		if (sa->dscp == CFG_DSCP_COPY)
+			fputs("    dscp: copy\n", out);
+		else
+			fprintf(out, "    dscp: %u\n", sa->dscp);
+	}
+	fprintf(out, "    fragment: %s\n",
+		sa->fragment == CFG_FRAGMENT_BEFORE ? "before" : "after");
+	if (sa->tfc_pad_to != 0)
+		fprintf(out, "    tfc-pad-to: %u\n", sa->tfc_pad_to);
+	if (sa->dummy_ms != 0)
+		fprintf(out, "    dummy-interval: %u\n", sa->dummy_ms);
+	if (sa->natt)
+		fprintf(out, "    keepalive: %u\n", sa->keepalive_s);
+}
+
+// "inner packets to 1446 bytes, TCP MSS 1406 over IPv4 and 1386 over IPv6".
+static void
+dump_sa_sizes(const struct config *c, const struct cfg_sa *sa, FILE *out)
+{
+	fprintf(out, "%s to %u bytes, TCP MSS ", sa->transport ? "packets" : "inner packets",
+		config_sa_mtu(c, sa));
+	if (sa->transport)
+		fprintf(out, "%u\n", config_sa_mss(c, sa, sa->src.family));
+	else
+		fprintf(out, "%u over IPv4 and %u over IPv6\n", config_sa_mss(c, sa, 4),
+			config_sa_mss(c, sa, 6));
+}
+
+static void
 dump_sa(const struct config *c, const struct cfg_sa *sa, FILE *out)
 {
 	const struct alg *cipher = alg_get(sa->cipher);
 	char text[ADDR_STRLEN];
 
-	fprintf(out, "  - spi: 0x%x # %u, %s, inner packets to %u bytes\n", sa->spi, sa->spi,
-		sa->inbound ? "inbound" : "outbound", sa_inner_mtu(c, sa));
+	fprintf(out, "  - spi: 0x%x # %u, %s, ", sa->spi, sa->spi,
+		sa->inbound ? "inbound" : "outbound");
+	dump_sa_sizes(c, sa, out);
 	if (sa->name[0] < '0' || sa->name[0] > '9')
 		fprintf(out, "    name: %s\n", sa->name);
 	fprintf(out, "    src: \"%s\"\n", addr_format(&sa->src, text));
-	fprintf(out, "    dst: \"%s\"\n    mode: tunnel\n", addr_format(&sa->dst, text));
+	fprintf(out, "    dst: \"%s\"\n    mode: %s\n", addr_format(&sa->dst, text),
+		sa->transport ? "transport" : "tunnel");
 	if (sa->reqid != 0)
 		fprintf(out, "    reqid: %u\n", sa->reqid);
 	fprintf(out, "    %s: %s # %s\n", cipher->kind == ALG_AEAD ? "aead" : "cipher",
@@ -175,11 +210,15 @@ dump_sa(const struct config *c, const struct cfg_sa *sa, FILE *out)
 	if (sa->inbound)
 		fprintf(out, "    replay-window: %u\n", sa->replay_window);
 	if (sa->natt)
-		fprintf(out,
-			"    encapsulation: udp\n    udp-source-port: %u\n"
-			"    udp-destination-port: %u\n",
-			sa->natt_sport, sa->natt_dport);
+		fprintf(out, "    encapsulation: udp\n    udp-destination-port: %u\n",
+			sa->natt_dport);
+	if (sa->natt && !sa->inbound)
+		fprintf(out, "    udp-source-port: %u\n", sa->natt_sport);
 	fprintf(out, "    sequence: %" PRIu64 "\n", sa->sequence);
+	if (!sa->inbound)
+		dump_sa_terms(sa, out);
+	dump_lifetime("soft", &sa->soft, out);
+	dump_lifetime("hard", &sa->hard, out);
 }
 
 static void
@@ -211,8 +250,12 @@ dump_policy(const struct cfg_policy *p, FILE *out)
 	dump_ports_of("dport", p->dport, out);
 	fprintf(out, "    action: %s\n", actions[p->action]);
 	if (p->action == CFG_PROTECT) {
-		fprintf(out, "    tunnel: \"%s-%s\"\n", addr_format(&p->tunnel_src, src),
-			addr_format(&p->tunnel_dst, dst));
+		if (p->transport)
+			fputs("    mode: transport\n", out);
+		else
+			fprintf(out, "    mode: tunnel\n    tunnel: \"%s-%s\"\n",
+				addr_format(&p->tunnel_src, src),
+				addr_format(&p->tunnel_dst, dst));
 		if (p->reqid != 0)
 			fprintf(out, "    reqid: %u\n", p->reqid);
 		fputs("    level: require\n", out);

@@ -103,6 +103,7 @@ void
 keys_check(struct load *l, enum section s, const struct node *map)
 {
 	char known[512] = "", list[600], word[QUOTE_STRLEN], hint[QUOTE_STRLEN], path[PATH_STRLEN];
+	bool near;
 
 	for (uint32_t i = 0; i < schema_n_keys; i++) {
 		size_t n = strlen(known);
@@ -114,12 +115,10 @@ keys_check(struct load *l, enum section s, const struct node *map)
 	for (const struct node *n = map->first; n != NULL; n = n->next) {
 		if (schema_find(s, n->key) != NULL)
 			continue;
-		word_suggest(n->key, known, hint);
-		if (hint[0] == '\0')
-			snprintf(hint, sizeof(hint), "; known here: %.*s", 250,
-				 choices_list(known, list, sizeof(list)));
-		diag_error(l->diag, n->key_at, node_path(map, NULL, path), "unknown key %s%s",
-			   quote(n->key, word), hint);
+		near = word_suggest(n->key, known, hint)[0] != '\0';
+		diag_error(l->diag, n->key_at, node_path(map, NULL, path), "unknown key %s%s%s",
+			   quote(n->key, word), near ? hint : "; known here: ",
+			   near ? "" : choices_list(known, list, sizeof(list)));
 	}
 }
 
@@ -476,6 +475,15 @@ field_addresses(struct load *l, enum section s, const struct node *item, struct 
 	for (const struct node *e = list->first; e != NULL; e = e->next)
 		interface_address(l, e, &(*out)[e->index]);
 	return l->diag->errors == errors ? FOUND_GOOD : FOUND_BAD;
+}
+
+bool
+has_control(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
 }
 
 bool

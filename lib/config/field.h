@@ -77,6 +77,8 @@ enum found field_addresses(struct load *l, enum section s, const struct node *it
 /** Copy a name into a struct, when it is one. */
 enum found field_name(struct load *l, enum section s, const struct node *item, const char *key,
 		      char out[static CFG_NAME_MAX]);
+/** true when a byte of the text is a control character. */
+bool has_control(const char *text);
 /** true when the text is [a-z][a-z0-9_.-]{0,30}. */
 bool name_valid(const char *text);
 /** Explain why text is no number of that key. */

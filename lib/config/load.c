@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "load.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +31,7 @@ load_system(struct load *l, const struct node *item)
 	const char *text;
 	uint32_t idle = 0;
 
+	c->mss_clamp = true;
 	if (field_text(l, SEC_SYSTEM, item, "name", &text) == FOUND_GOOD) {
 		static const char set[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 
@@ -46,7 +46,12 @@ load_system(struct load *l, const struct node *item)
 	if (field_text(l, SEC_SYSTEM, item, "state", &text) == FOUND_GOOD) {
 		size_t len = strlen(text);
 
-		if (text[0] != '/' || len > 1000 || text[len - 1] == '/')
+		if (has_control(text))
+			item_error(l, item, "state",
+				   "%s has a control character in it; write a path of plain "
+				   "letters, like /var/lib/sgw/NAME.state",
+				   quote(text, word));
+		else if (text[0] != '/' || len > 1000 || text[len - 1] == '/')
 			item_error(l, item, "state",
 				   "%s is not the full path of a file; write it like "
 				   "/var/lib/sgw/NAME.state",
@@ -56,6 +61,7 @@ load_system(struct load *l, const struct node *item)
 	field_u32(l, SEC_SYSTEM, item, "mbufs", &c->mbufs);
 	field_choice(l, SEC_SYSTEM, item, "idle", &idle);
 	c->idle = idle;
+	field_bool(l, SEC_SYSTEM, item, "mss-clamp", &c->mss_clamp);
 }
 
 // A switch that works with one word only, so that nobody sets it by habit.
@@ -83,101 +89,6 @@ load_lab(struct load *l, const struct node *item)
 	l->c->allow_published_keys = load_lab_switch(l, item, "allow-published-keys");
 }
 
-static bool
-pci_valid(const char *text)
-{
-	static const char form[] = "hhhh:hh:hh.7";
-
-	for (size_t i = 0; i < sizeof(form) - 1; i++) {
-		char c = text[i];
-
-		if (form[i] == 'h' ? !isxdigit((unsigned char)c) :
-		    form[i] == '7' ? c < '0' || c > '7' :
-				     c != form[i])
-			return false;
-	}
-	return text[sizeof(form) - 1] == '\0';
-}
-
-// A virtual device that sgw may make: driver, number, arguments.
-static bool
-device_valid(const char *text)
-{
-	static const char *const drivers[] = {"net_af_packet", "net_tap",  "net_memif",
-					      "net_pcap",      "net_ring", "net_null"};
-
-	if (text[strcspn(text, " \t\r\n\"'")] != '\0')
-		return false;
-	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
-		size_t n = strlen(drivers[i]);
-
-		if (strncmp(text, drivers[i], n) != 0)
-			continue;
-		n += strspn(text + n, "0123456789");
-		if (text[n] == '\0' || text[n] == ',')
-			return true;
-	}
-	return false;
-}
-
-// How the device is found: pci, device, or mac alone.
-static void
-load_port_device(struct load *l, const struct node *item, struct cfg_port *p)
-{
-	bool has_pci = node_find(item, "pci") != NULL,
-	     has_device = node_find(item, "device") != NULL;
-	const char *key = has_pci ? "pci" : "device", *text;
-	char word[QUOTE_STRLEN];
-
-	p->has_mac = field_mac(l, SEC_PORTS, item, "mac", &p->mac) == FOUND_GOOD;
-	if (has_pci && has_device)
-		item_error(l, item, "device",
-			   "stands beside pci; a port is one device, keep one of them");
-	if (!has_pci && !has_device) {
-		if (node_find(item, "mac") == NULL)
-			item_error(l, item, NULL,
-				   "says nothing about its device; add mac:, pci: or device:");
-		p->kind = CFG_PORT_MAC;
-		return;
-	}
-	p->kind = has_pci ? CFG_PORT_PCI : CFG_PORT_DEVICE;
-	if (field_text(l, SEC_PORTS, item, key, &text) != FOUND_GOOD)
-		return;
-	if (has_pci && !pci_valid(text)) {
-		item_error(l, item, key,
-			   "%s is not a PCI address; write it in full like \"0000:02:00.0\"",
-			   quote(text, word));
-	} else if (!has_pci && strlen(text) >= sizeof(p->device)) {
-		item_error(l, item, key, "is %zu letters long; at most %zu are taken",
-			   strlen(text), sizeof(p->device) - 1);
-	} else if (!has_pci && !device_valid(text)) {
-		item_error(
-			l, item, key,
-			"%s is not a virtual device that sgw makes; write net_af_packet, net_tap, "
-			"net_memif, net_pcap, net_ring or net_null, a number and its arguments",
-			quote(text, word));
-	} else {
-		strcpy(p->device, text);
-		for (char *q = p->device; has_pci && *q != '\0'; q++)
-			*q = (char)tolower((unsigned char)*q);
-	}
-}
-
-static void
-load_port(struct load *l, const struct node *item)
-{
-	struct config *c = l->c;
-	struct cfg_port *p = &c->ports[c->n_ports];
-
-	l->items[SEC_PORTS][c->n_ports++] = item;
-	p->at = item->key_at;
-	strcpy(p->name, item->key);
-	load_port_device(l, item, p);
-	if (field_addresses(l, SEC_PORTS, item, &p->addresses, &p->n_addresses) == FOUND_BAD)
-		l->unsure[SEC_PORTS] = true;
-	field_u16(l, SEC_PORTS, item, "mtu", &p->mtu);
-}
-
 static void
 load_tunnel(struct load *l, const struct node *item)
 {
@@ -197,8 +108,7 @@ load_tunnel(struct load *l, const struct node *item)
 	field_u16(l, SEC_TUNNELS, item, "mtu", &t->mtu);
 }
 
-// The port or tunnel that a key names.
-static enum found
+enum found
 field_ref(struct load *l, enum section s, const struct node *item, const char *key,
 	  enum section wanted, uint32_t *index)
 {
@@ -501,6 +411,8 @@ load_all(struct load *l)
 		load_section(l, (enum section)s);
 		if (s == SEC_PORTS || s == SEC_TUNNELS)
 			names_collect(l);
+		if (s == SEC_PORTS)
+			load_parents(l);
 	}
 	load_policies_rank(l);
 }

@@ -10,10 +10,13 @@
 #include <rte_log.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RX_DESCRIPTORS 1024
 #define TX_DESCRIPTORS 1024
+#define RING_HEADER 96 // of a frame in the ring of an AF_PACKET socket, and Ethernet
+#define RX_MAX 16384
 
 // What DPDK sees, for the message of one who named something else.
 static void
@@ -130,6 +133,8 @@ port_open(const struct cfg_port *c, struct port *p, struct err *err)
 		return find_pci(c, p, err);
 	case CFG_PORT_DEVICE:
 		return make_device(c, p, err);
+	case CFG_PORT_VLAN: // its parent is the device
+		break;
 	}
 	return err_set(err, EXIT_BUG, -EINVAL, "port %s: unknown kind %d", c->name, c->kind);
 }
@@ -236,4 +241,26 @@ port_close(struct port *p)
 	if (p->virtual && known)
 		rte_dev_remove(info.device);
 	p->started = false;
+}
+
+void
+port_vlan(const struct cfg_port *c, const struct port *parent, struct port *p)
+{
+	*p = *parent;
+	snprintf(p->name, sizeof(p->name), "%s", c->name);
+	p->n_rxq = 0; // what arrives is the parent's, until the tag has been read
+	p->descriptors = 0;
+}
+
+uint16_t
+port_rx_max(const struct cfg_port *c)
+{
+	const char *at = strstr(c->device, ",framesz=");
+	unsigned long size;
+
+	if (c->kind != CFG_PORT_DEVICE || at == NULL || strncmp(c->device, "net_af_packet", 13) != 0)
+		return c->mtu;
+	size = strtoul(at + 9, NULL, 10);
+	size = size > RING_HEADER ? size - RING_HEADER : 0;
+	return (uint16_t)RTE_MIN(RTE_MAX(size, (unsigned long)c->mtu), (unsigned long)RX_MAX);
 }

@@ -39,5 +39,15 @@ int port_open(const struct cfg_port *c, struct port *p, struct err *err);
 int port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers,
 	       struct rte_mempool *pool, struct err *err);
 
+/** A VLAN subinterface: the queues and the MAC address of its started parent. */
+void port_vlan(const struct cfg_port *c, const struct port *parent, struct port *p);
+
+/**
+ * Longest packet, bytes of L3, that a port can bring: its MTU; but net_af_packet lets
+ * the kernel put IPv4 fragments together before they come (PACKET_FANOUT_FLAG_DEFRAG),
+ * up to its framesz. They are cut again on their way out.
+ */
+uint16_t port_rx_max(const struct cfg_port *c);
+
 /** Stop and close; removes a device that port_open() made. */
 void port_close(struct port *p);

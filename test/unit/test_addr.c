@@ -329,7 +329,7 @@ martians(void **state)
 		{8, "198.18.0.1", false, false},
 		{9, "::", true, false},
 		{10, "::1", true, false},
-		{11, "::2", false, false},
+		{11, "::2", true, false},
 		{12, "ff02::1", true, true},
 		{13, "fe80::1", false, false},
 		{14, "::ffff:10.0.0.1", true, false},
@@ -337,6 +337,12 @@ martians(void **state)
 		{16, "126.255.255.255", false, false},
 		{17, "128.0.0.1", false, false},
 		{18, "0.1.2.3", true, false},
+		{19, "::ffff:ffff", true, false},
+		{20, "::1:0:0", false, false},
+		{21, "::fffe:10.0.0.1", false, false},
+		{22, "::fffe:ffff:ffff", false, false},
+		{23, "::1:ffff:0:0", false, false},
+		{24, "64:ff9b::10.0.0.1", false, false},
 	};
 
 	(void)state;

@@ -96,6 +96,97 @@ inner_mtu_is_exact(void **state)
 	}
 }
 
+// The same of a packet in transport mode: its headers, then what is sealed.
+static uint32_t
+brute_transport_len(const struct suite *s, uint8_t family, bool natt, uint32_t ext, uint32_t len)
+{
+	uint32_t header = family == 4 ? 20 : 40, pad = 0, payload = len - header - ext;
+
+	while ((payload + pad + 1 + 1) % s->block != 0 || (payload + pad + 1 + 1) % 4 != 0)
+		pad++;
+	return header + ext + (natt ? 8 : 0) + 4 + 4 + s->iv + payload + pad + 1 + 1 + s->icv;
+}
+
+// None, IPv4 options, IPv6 extension headers.
+static const uint32_t ext_lens[] = {0, 4, 8, 24, 40, 64, 1000};
+
+static void
+transport_lengths(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(suites) * COUNT(ext_lens) * 4; i++) {
+		const struct suite *s = &suites[i / 4 / COUNT(ext_lens)];
+		uint32_t ext = ext_lens[i / 4 % COUNT(ext_lens)];
+		uint8_t family = i & 1 ? 6 : 4;
+		bool natt = i & 2;
+
+		for (uint32_t len = (family == 4 ? 20 : 40) + ext, n = 0; n < 100; n++, len++) {
+			uint32_t want = brute_transport_len(s, family, natt, ext, len);
+			uint32_t got =
+				alg_transport_len(s->cipher, s->auth, family, natt, ext, len);
+
+			if (got != want)
+				fail_msg("suite %d, IPv%u, NAT-T %d, extensions %u, %u: %u, not %u",
+					 s->number, family, natt, ext, len, got, want);
+		}
+	}
+}
+
+// The largest packet fits, and one byte more does not; none fits when 0 is said.
+static void
+transport_payload_is_exact(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(suites) * COUNT(ext_lens) * 4; i++) {
+		const struct suite *s = &suites[i / 4 / COUNT(ext_lens)];
+		uint32_t ext = ext_lens[i / 4 % COUNT(ext_lens)];
+		uint8_t family = i & 1 ? 6 : 4;
+		bool natt = i & 2;
+
+		for (uint32_t mtu = 0; mtu < 9001; mtu += mtu < 1600 ? 1 : 37) {
+			uint32_t len = alg_transport_payload(s->cipher, s->auth, family, natt, ext,
+							     mtu);
+			uint32_t least = (family == 4 ? 20 : 40) + ext;
+
+			if (len != 0 && (len <= least ||
+					 brute_transport_len(s, family, natt, ext, len) > mtu))
+				fail_msg("suite %d, MTU %u: %u is too long", s->number, mtu, len);
+			if (brute_transport_len(s, family, natt, ext,
+						len != 0 ? len + 1 : least + 1) <= mtu)
+				fail_msg("suite %d, MTU %u: %u is too short", s->number, mtu, len);
+		}
+	}
+}
+
+static void
+transport_constants(void **state)
+{
+	static const struct {
+		int number;
+		enum alg_id cipher, auth;
+		uint8_t family;
+		bool natt;
+		uint32_t ext, len;
+	} cases[] = {
+		// 1500 - 20 - 8 - 8 - 16 = 1448 sealed, two of them trailer
+		{1, ALG_AES_GCM_16, ALG_NONE, 4, false, 0, 1466},
+		{2, ALG_AES_GCM_16, ALG_NONE, 6, false, 0, 1466},
+		{3, ALG_AES_GCM_16, ALG_NONE, 4, true, 0, 1458},
+		{4, ALG_AES_GCM_16, ALG_NONE, 6, false, 8, 1466},
+		{5, ALG_AES_GCM_16, ALG_NONE, 4, false, 4, 1466},
+		// 1500 - 20 - 8 - 16 - 12 = 1444, 90 blocks are 1440
+		{6, ALG_AES_CBC, ALG_HMAC_SHA1_96, 4, false, 0, 1458},
+		// 1500 - 40 - 8 - 16 - 16 = 1420, 88 blocks are 1408
+		{7, ALG_AES_CBC, ALG_HMAC_SHA256_128, 6, false, 0, 1446},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (alg_transport_payload(cases[i].cipher, cases[i].auth, cases[i].family,
+					  cases[i].natt, cases[i].ext, 1500) != cases[i].len)
+			fail_msg("case %d", cases[i].number);
+}
+
 // lab.md section 2, which has some of them from the source texts.
 static void
 lab_constants(void **state)
@@ -178,8 +269,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sealed_lengths), cmocka_unit_test(inner_mtu_is_exact),
-		cmocka_unit_test(lab_constants),  cmocka_unit_test(names),
+		cmocka_unit_test(sealed_lengths),
+		cmocka_unit_test(inner_mtu_is_exact),
+		cmocka_unit_test(transport_lengths),
+		cmocka_unit_test(transport_payload_is_exact),
+		cmocka_unit_test(transport_constants),
+		cmocka_unit_test(lab_constants),
+		cmocka_unit_test(names),
 		cmocka_unit_test(kinds_and_keys),
 	};
 

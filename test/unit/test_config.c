@@ -282,14 +282,14 @@ samples_virtual(void **state)
 		 "config/virtual/rcc-ve.yaml",
 		 "rcc-ve-virtual",
 		 "/run/sgw-lab/rcc-ve.state",
-		 {"net_af_packet0,iface=dut-igb2,framecnt=4096,qdisc_bypass=1",
-		  "net_af_packet1,iface=dut-igb3,framecnt=4096,qdisc_bypass=1"}},
+		 {"net_af_packet0,iface=dut-igb2,blocksz=8192,framesz=8192,framecnt=2048,qdisc_bypass=1",
+		  "net_af_packet1,iface=dut-igb3,blocksz=8192,framesz=8192,framecnt=2048,qdisc_bypass=1"}},
 		{"config/r3.yaml",
 		 "config/virtual/r3.yaml",
 		 "r3-virtual",
 		 "/run/sgw-lab/r3.state",
-		 {"net_af_packet0,iface=r3-igb2,framecnt=4096,qdisc_bypass=1",
-		  "net_af_packet1,iface=r3-igb3,framecnt=4096,qdisc_bypass=1"}},
+		 {"net_af_packet0,iface=r3-igb2,blocksz=8192,framesz=8192,framecnt=2048,qdisc_bypass=1",
+		  "net_af_packet1,iface=r3-igb3,blocksz=8192,framesz=8192,framecnt=2048,qdisc_bypass=1"}},
 	};
 
 	(void)state;
@@ -426,11 +426,11 @@ every_field_of_an_sa(void **state)
 		"    auth-key: "
 		"\"ascii:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\"\n"
 		"    esn: true\n    replay-window: 1000\n    encapsulation: udp\n"
-		"    udp-source-port: 10000\n    udp-destination-port: 4501\n"
-		"    sequence: 0x100000005\n"
+		"    udp-destination-port: 4500\n    sequence: 0x100000005\n"
 		"  - name: out.hq\n    spi: 0x1002\n    src: 10.2.0.1\n    dst: 10.2.0.2\n"
 		"    mode: tunnel\n    reqid: 7\n    cipher: null\n    auth: hmac-sha1-96\n"
-		"    auth-key: \"ascii:abcdefghijklmnopqrst\"\n",
+		"    auth-key: \"ascii:abcdefghijklmnopqrst\"\n    encapsulation: udp\n"
+		"    udp-source-port: 10000\n    udp-destination-port: 4501\n",
 		&c, &said);
 
 	(void)state;
@@ -451,13 +451,13 @@ every_field_of_an_sa(void **state)
 	assert_true(sa->esn);
 	assert_int_equal(sa->replay_window, 1000);
 	assert_true(sa->natt);
-	assert_int_equal(sa->natt_sport, 10000);
-	assert_int_equal(sa->natt_dport, 4501);
+	assert_int_equal(sa->natt_sport, 4500);
+	assert_int_equal(sa->natt_dport, 4500);
 	assert_true(sa->sequence == 0x100000005);
 	assert_int_equal(c->sas[1].cipher, ALG_NULL);
 	assert_int_equal(c->sas[1].key.len, 0);
-	assert_int_equal(c->sas[1].natt_sport, 4500);
-	assert_int_equal(c->sas[1].natt_dport, 4500);
+	assert_int_equal(c->sas[1].natt_sport, 10000);
+	assert_int_equal(c->sas[1].natt_dport, 4501);
 	free(said);
 	config_free(c);
 }
@@ -624,6 +624,34 @@ replace_all(char *text, const char *from, const char *to)
 
 // The dump shows what will run, and loads again but for the keys.
 static void
+assert_dump_loads(const char *name, const struct config *c)
+{
+	char *text = dump_text(c), *said, *line, *rest;
+	struct config *again = NULL;
+
+	assert_int_equal(load_text(text, &again, &said), -EINVAL);
+	for (line = strtok_r(said, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+		if (strstr(line, "is a fingerprint") == NULL &&
+		    strstr(line, "warning: tunnels.red-vpn.mtu: 1400 is lowered to 1338") == NULL)
+			fail_msg("%s: %s", name, line);
+	free(said);
+	if (strstr(text, "key: fingerprint:f3766eb5dbac23f5 # 20 bytes\n") == NULL)
+		fail_msg("%s: %s", name, text);
+	// With keys in place of the fingerprints it is the same configuration.
+	replace_all(text, "fingerprint:f3766eb5dbac23f5", "ascii:12345678901234567890  ");
+	if (load_text(text, &again, &said) != 0)
+		fail_msg("%s: %s", name, said);
+	char *text_again = dump_text(again);
+	char *body = strchr(text, '\n'), *body_again = strchr(text_again, '\n');
+	replace_all(body, "ascii:12345678901234567890  ", "fingerprint:f3766eb5dbac23f5");
+	assert_string_equal(body, body_again);
+	free(text);
+	free(text_again);
+	free(said);
+	config_free(again);
+}
+
+static void
 dump_is_a_configuration(void **state)
 {
 	static const char *const files[] = {"config/rcc-ve.yaml",         "config/r3.yaml",
@@ -632,30 +660,235 @@ dump_is_a_configuration(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
-		struct config *c = load_sample(files[i]), *again = NULL;
-		char *text = dump_text(c), *said, *line, *rest;
+		struct config *c = load_sample(files[i]);
 
-		assert_int_equal(load_text(text, &again, &said), -EINVAL);
-		for (line = strtok_r(said, "\n", &rest); line != NULL;
-		     line = strtok_r(NULL, "\n", &rest))
-			if (strstr(line, "is a fingerprint") == NULL)
-				fail_msg("%s: %s", files[i], line);
-		free(said);
-		if (strstr(text, "key: fingerprint:f3766eb5dbac23f5 # 20 bytes\n") == NULL)
-			fail_msg("%s: %s", files[i], text);
-		// With keys in place of the fingerprints it is the same configuration.
-		replace_all(text, "fingerprint:f3766eb5dbac23f5", "ascii:12345678901234567890  ");
-		if (load_text(text, &again, &said) != 0)
-			fail_msg("%s: %s", files[i], said);
-		char *text_again = dump_text(again);
-		char *body = strchr(text, '\n'), *body_again = strchr(text_again, '\n');
-		replace_all(body, "ascii:12345678901234567890  ", "fingerprint:f3766eb5dbac23f5");
-		assert_string_equal(body, body_again);
-		free(text);
-		free(text_again);
+		assert_dump_loads(files[i], c);
+		config_free(c);
+	}
+}
+
+// What the samples do not have.
+#define EVERYTHING                                                                              \
+	"system: { state: /var/lib/sgw/t.state, mss-clamp: false, idle: poll }\n"               \
+	"lab: { allow-published-keys: lab-only }\n"                                             \
+	"ports:\n"                                                                              \
+	"  red: { parent: wan, vlan: 100, addresses: [10.3.0.1/24], mtu: 1400 }\n"              \
+	"  lan: { mac: 02:00:00:00:00:01, addresses: [10.1.0.1/24], mtu: 9000 }\n"              \
+	"  wan: { mac: 02:00:00:00:00:02, addresses: [10.2.0.1/24, \"2001:db8:2::1/64\"] }\n" \
+	"  blue: { parent: lan, vlan: 4094 }\n"                                                 \
+	"tunnels:\n"                                                                            \
+	"  vpn: { local: 10.2.0.1, remote: 10.2.0.2, reqid: 7, mtu: 1300 }\n"                   \
+	"  red-vpn: { local: 10.3.0.1, remote: 10.3.0.2, reqid: 8, mtu: 1400 }\n"               \
+	"sad:\n"                                                                                \
+	"  - { spi: 0x1001, src: 10.2.0.2, dst: 10.2.0.1, mode: tunnel, reqid: 7, " GCM          \
+	", soft-seconds: 3500, hard-seconds: 3600 }\n"                                          \
+	"  - { spi: 0x1002, src: 10.2.0.1, dst: 10.2.0.2, mode: tunnel, reqid: 7, " GCM          \
+	", df: set, dscp: 0, fragment: after, soft-bytes: 1000, hard-bytes: 2000, "              \
+	"soft-packets: 10, hard-packets: 0xffffffffffffffff, tfc-pad-to: 1280, "                 \
+	"dummy-interval: 250 }\n"                                                               \
+	"  - { spi: 0x2001, src: 10.3.0.2, dst: 10.3.0.1, mode: tunnel, reqid: 8, " GCM          \
+	", encapsulation: udp }\n"                                                              \
+	"  - { spi: 0x2002, src: 10.3.0.1, dst: 10.3.0.2, mode: tunnel, reqid: 8, " GCM          \
+	", encapsulation: udp, df: clear, dscp: 63, keepalive: 3600 }\n"                        \
+	"  - { spi: 0x3001, src: \"2001:db8:2::2\", dst: \"2001:db8:2::1\", "                \
+	"mode: transport, reqid: 9, " GCM " }\n"                                                \
+	"  - { spi: 0x3002, src: \"2001:db8:2::1\", dst: \"2001:db8:2::2\", "                \
+	"mode: transport, reqid: 9, " GCM ", encapsulation: udp }\n"                                      \
+	"spd:\n"                                                                                \
+	"  - { dir: in, src: \"2001:db8:2::2\", dst: any6, action: protect, "                  \
+	"mode: transport, reqid: 9 }\n"                                                         \
+	"  - { dir: out, src: any6, dst: \"2001:db8:2::/64\", proto: tcp, action: protect, "   \
+	"mode: transport }\n"
+#define GCM "aead: aes-gcm-16, key: \"ascii:12345678901234567890\""
+
+static struct config *
+load_everything(void)
+{
+	struct config *c = NULL;
+	char *said, *line, *rest;
+
+	if (load_text(EVERYTHING, &c, &said) != 0)
+		fail_msg("%s", said);
+	for (line = strtok_r(said, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+		if (strstr(line, "warning: ") == NULL ||
+		    (strstr(line, "is the key of") == NULL &&
+		     strstr(line, "1400 is lowered to 1338") == NULL))
+			fail_msg("%s", line);
+	free(said);
+	return c;
+}
+
+static void
+dump_shows_everything(void **state)
+{
+	static const char *const lines[] = {
+		"  mss-clamp: false\n",
+		"    parent: wan\n    vlan: 100\n",
+		"    parent: lan\n    vlan: 4094\n    mtu: 9000\n",
+		"    mtu: 1300 # its SA lets 1300 bytes through\n",
+		"    mtu: 1400 # its SA lets 1338 bytes through\n",
+		// The tunnel's own MTU; then a tag's, with UDP: 1400 - 62, and two of trailer.
+		"  - spi: 0x1001 # 4097, inbound, inner packets to 1300 bytes, TCP MSS 1260 over "
+		"IPv4 and 1240 over IPv6\n",
+		"  - spi: 0x2002 # 8194, outbound, inner packets to 1338 bytes, TCP MSS 1298 over "
+		"IPv4 and 1278 over IPv6\n",
+		"  - spi: 0x3001 # 12289, inbound, packets to 1466 bytes, TCP MSS 1406\n",
+		"  - spi: 0x3002 # 12290, outbound, packets to 1458 bytes, TCP MSS 1398\n",
+		"    sequence: 0\n    soft-seconds: 3500\n    hard-seconds: 3600\n",
+		"    df: set\n    dscp: 0\n    fragment: after\n    tfc-pad-to: 1280\n"
+		"    dummy-interval: 250\n    soft-bytes: 1000\n    soft-packets: 10\n"
+		"    hard-bytes: 2000\n    hard-packets: 18446744073709551615\n",
+		"    df: clear\n    dscp: 63\n    fragment: before\n    keepalive: 3600\n",
+		"    sequence: 0\n    fragment: after\n    keepalive: 20\n",
+		"    mode: transport\n",
+		"    action: protect\n    mode: transport\n    reqid: 9\n    level: require\n",
+	};
+	struct config *c = load_everything();
+	char *text = dump_text(c);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lines); i++)
+		if (strstr(text, lines[i]) == NULL)
+			fail_msg("%s is not in %s", lines[i], text);
+	free(text);
+	assert_dump_loads("everything", c);
+	config_free(c);
+	c = load_sample("config/rcc-ve.yaml");
+	text = dump_text(c);
+	assert_non_null(strstr(text, "  - spi: 0x2711 # 10001, outbound, inner packets to 1446 "
+				     "bytes, TCP MSS 1406 over IPv4 and 1386 over IPv6\n"));
+	free(text);
+	config_free(c);
+}
+
+static void
+vlans(void **state)
+{
+	struct config *c = load_everything();
+
+	(void)state;
+	assert_false(c->mss_clamp);
+	assert_int_equal(c->n_ports, 4);
+	assert_int_equal(c->ports[0].kind, CFG_PORT_VLAN);
+	assert_int_equal(c->ports[0].parent, 2);
+	assert_int_equal(c->ports[0].vlan, 100);
+	assert_int_equal(c->ports[0].mtu, 1400);
+	assert_false(c->ports[0].has_mac);
+	assert_string_equal(c->ports[0].device, "");
+	assert_int_equal(c->ports[1].kind, CFG_PORT_MAC);
+	assert_int_equal(c->ports[1].vlan, 0);
+	assert_int_equal(c->ports[3].kind, CFG_PORT_VLAN);
+	assert_int_equal(c->ports[3].parent, 1);
+	assert_int_equal(c->ports[3].vlan, 4094);
+	assert_int_equal(c->ports[3].mtu, 9000);
+	config_free(c);
+}
+
+static void
+terms_of_an_sa(void **state)
+{
+	struct config *c = load_everything();
+	const struct cfg_sa *sa = c->sas;
+
+	(void)state;
+	assert_int_equal(c->n_sas, 6);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(sa[i].transport, i >= 4);
+	// inbound: nothing is done to packets
+	for (int i = 0; i < 6; i += 2) {
+		assert_true(sa[i].inbound);
+		assert_int_equal(sa[i].df, CFG_DF_COPY);
+		assert_int_equal(sa[i].dscp, CFG_DSCP_COPY);
+		assert_int_equal(sa[i].tfc_pad_to, 0);
+		assert_int_equal(sa[i].dummy_ms, 0);
+		assert_int_equal(sa[i].keepalive_s, 0);
+	}
+	assert_true(sa[0].soft.seconds == 3500 && sa[0].hard.seconds == 3600);
+	assert_true(sa[0].soft.bytes == 0 && sa[0].hard.packets == 0);
+
+	assert_int_equal(sa[1].df, CFG_DF_SET);
+	assert_int_equal(sa[1].dscp, 0);
+	assert_int_equal(sa[1].fragment, CFG_FRAGMENT_AFTER);
+	assert_true(sa[1].soft.bytes == 1000 && sa[1].hard.bytes == 2000);
+	assert_true(sa[1].soft.packets == 10 && sa[1].hard.packets == UINT64_MAX);
+	assert_true(sa[1].soft.seconds == 0 && sa[1].hard.seconds == 0);
+	assert_int_equal(sa[1].tfc_pad_to, 1280);
+	assert_int_equal(sa[1].dummy_ms, 250);
+	assert_int_equal(sa[1].keepalive_s, 0); // no UDP
+
+	assert_int_equal(sa[3].df, CFG_DF_CLEAR);
+	assert_int_equal(sa[3].dscp, 63);
+	assert_int_equal(sa[3].fragment, CFG_FRAGMENT_BEFORE);
+	assert_int_equal(sa[3].keepalive_s, 3600);
+
+	assert_int_equal(sa[5].df, CFG_DF_COPY);
+	assert_int_equal(sa[5].dscp, CFG_DSCP_COPY);
+	assert_int_equal(sa[5].fragment, CFG_FRAGMENT_AFTER); // transport mode
+	assert_int_equal(sa[5].keepalive_s, 20);
+
+	assert_int_equal(c->n_policies, 2);
+	assert_true(c->policies[0].transport);
+	assert_int_equal(c->policies[0].action, CFG_PROTECT);
+	assert_int_equal(c->policies[0].tunnel_src.family, 0);
+	assert_int_equal(c->policies[0].reqid, 9);
+	config_free(c);
+
+	c = load_sample("config/r3.yaml"); // the defaults
+	assert_true(c->mss_clamp);
+	assert_false(c->sas[0].transport);
+	assert_int_equal(c->sas[0].df, CFG_DF_COPY);
+	assert_int_equal(c->sas[0].dscp, CFG_DSCP_COPY);
+	assert_int_equal(c->sas[0].fragment, CFG_FRAGMENT_BEFORE);
+	assert_true(c->sas[0].hard.bytes == 0 && c->sas[0].soft.seconds == 0);
+	assert_int_equal(c->sas[0].keepalive_s, 0);
+	assert_false(c->policies[0].transport);
+	config_free(c);
+}
+
+// lab.md section 2 once more, through a configuration.
+static void
+sizes_of_an_sa(void **state)
+{
+	static const struct {
+		int number;
+		const char *algorithm, *local, *remote;
+		uint32_t mtu, mss4, mss6;
+	} cases[] = {
+		{1, GCM, "10.2.0.1", "10.2.0.2", 1446, 1406, 1386},
+		{2, GCM, "\"2001:db8:2::1\"", "\"2001:db8:2::2\"", 1426, 1386, 1366},
+		{3, GCM ", encapsulation: udp", "10.2.0.1", "10.2.0.2", 1438, 1398, 1378},
+		{4,
+		 "cipher: aes-cbc, key: \"ascii:0123456789abcdef\", auth: hmac-sha1-96, auth-key: "
+		 "\"ascii:abcdefghijklmnopqrst\"",
+		 "10.2.0.1", "10.2.0.2", 1438, 1398, 1378},
+		{5,
+		 "cipher: aes-cbc, key: \"ascii:0123456789abcdef\", auth: hmac-sha256-128, auth-key: "
+		 "\"ascii:0123456789abcdefghijklmnopqrstuv\"",
+		 "\"2001:db8:2::1\"", "\"2001:db8:2::2\"", 1406, 1366, 1346},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char text[2048], *said;
+		struct config *c = NULL;
+
+		snprintf(text, sizeof(text),
+			 STATE "lab: { allow-published-keys: lab-only }\n" PORTS
+			       "tunnels: { vpn: { local: %s, remote: %s, reqid: 7 } }\n"
+			       "sad:\n  - { spi: 0x1002, src: %s, dst: %s, mode: tunnel, reqid: 7, "
+			       "%s }\n",
+			 cases[i].local, cases[i].remote, cases[i].local, cases[i].remote,
+			 cases[i].algorithm);
+		if (load_text(text, &c, &said) != 0)
+			fail_msg("case %d: %s", cases[i].number, said);
+		if (config_sa_mtu(c, &c->sas[0]) != cases[i].mtu ||
+		    config_sa_mss(c, &c->sas[0], 4) != cases[i].mss4 ||
+		    config_sa_mss(c, &c->sas[0], 6) != cases[i].mss6)
+			fail_msg("case %d: %u %u %u", cases[i].number,
+				 config_sa_mtu(c, &c->sas[0]), config_sa_mss(c, &c->sas[0], 4),
+				 config_sa_mss(c, &c->sas[0], 6));
 		free(said);
 		config_free(c);
-		config_free(again);
 	}
 }
 
@@ -883,9 +1116,66 @@ large_configuration(void **state)
 	assert_int_equal(c->n_routes, 100000);
 	assert_int_equal(c->n_sas, 4096);
 	assert_int_equal(c->n_policies, 10000);
+	// What is not looked at is said, once.
+	assert_non_null(strstr(said, "warning: spd: has 10000 policies"));
+	assert_null(strchr(strchr(said, '\n') + 1, '\n'));
 	free(said);
 	config_free(c);
 	unlink(path);
+}
+
+// The last number of policies that are compared with each other, and the next.
+static void
+policies_compared(void **state)
+{
+	(void)state;
+	for (int n = 2000; n <= 2001; n++) {
+		char *text, *said;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+		struct config *c = NULL;
+
+		fputs(STATE PORTS "spd:\n", f);
+		for (int i = 0; i < n; i++)
+			fputs("  - { dir: in, src: any4, dst: any4, action: bypass }\n", f);
+		fclose(f);
+		assert_int_equal(load_text(text, &c, &said), 0);
+		assert_int_equal(strstr(said, "spd: has 2001 policies") != NULL, n == 2001);
+		assert_int_equal(strstr(said, "is never reached") != NULL, n == 2000);
+		free(text);
+		free(said);
+		config_free(c);
+	}
+}
+
+static void
+neighbours_at_most(void **state)
+{
+	(void)state;
+	for (int n = 2048; n <= 2049; n++) {
+		char *text, *said;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+		struct config *c = NULL;
+
+		fputs("ports: { a: { device: net_null0, addresses: [10.0.0.1/8] } }\n"
+		      "neighbours:\n",
+		      f);
+		for (int i = 0; i < n; i++)
+			fprintf(f, "  - { port: a, address: 10.1.%d.%d, mac: 02:00:00:00:00:01 }\n",
+				i / 256, i % 256);
+		fclose(f);
+		assert_int_equal(load_text(text, &c, &said), n == 2048 ? 0 : -EINVAL);
+		if (n == 2048)
+			assert_string_equal(said, "");
+		else
+			assert_non_null(strstr(said, "neighbours: has 2049 entries; at most 2048 "
+						     "are taken\n"));
+		free(text);
+		free(said);
+		if (n == 2048)
+			config_free(c);
+	}
 }
 
 static void
@@ -948,9 +1238,15 @@ main(void)
 		cmocka_unit_test(ports_by_pci_and_device),
 		cmocka_unit_test(unreadable_files),
 		cmocka_unit_test(dump_is_a_configuration),
+		cmocka_unit_test(dump_shows_everything),
+		cmocka_unit_test(vlans),
+		cmocka_unit_test(terms_of_an_sa),
+		cmocka_unit_test(sizes_of_an_sa),
 		cmocka_unit_test(marker_never_shows),
 		cmocka_unit_test(keys_are_wiped),
 		cmocka_unit_test(large_configuration),
+		cmocka_unit_test(policies_compared),
+		cmocka_unit_test(neighbours_at_most),
 		cmocka_unit_test(key_table_is_complete),
 	};
 
