@@ -4,6 +4,8 @@
 #include "config.h"
 #include "crypto.h"
 #include "eal.h"
+#include "frag.h"
+#include "lifetime.h"
 #include "log.h"
 #include "neigh.h"
 #include "pkt.h"
@@ -35,7 +37,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MEM_BASE_MB 256  // the small forwarding tables, SAs, queues
+#define MEM_BASE_MB 272  // the small forwarding tables, SAs, queues
 #define ROUTE_BYTES 6000 // of a long route in the forwarding tables, at most
 #define MBUF_BYTES 3072  // of a packet buffer at the usual MTU, with everything
 #define MBUFS_WORKER 640 // in a worker's cache and hands
@@ -49,6 +51,7 @@ struct gateway {
 	bool eal;          // was started
 	bool crypto;
 	struct rte_mempool *pool;
+	struct rte_mempool *big; // for reassembly
 	struct port *ports;
 	uint32_t n_ports;  // opened
 	struct sa **sas;
@@ -79,7 +82,7 @@ start_eal(const struct args *a, struct gateway *g, struct err *err)
 
 	for (uint32_t i = 0; i < c->n_ports; i++) {
 		pci |= c->ports[i].kind != CFG_PORT_DEVICE;
-		mbuf_bytes = RTE_MAX(mbuf_bytes, c->ports[i].mtu + 1536ull);
+		mbuf_bytes = RTE_MAX(mbuf_bytes, port_rx_max(&c->ports[i]) + 1536ull);
 	}
 	mem_mb = MEM_BASE_MB + (uint32_t)(c->mbufs * mbuf_bytes >> 20) + c->n_sas / 32 +
 		 (uint32_t)((uint64_t)c->n_routes * ROUTE_BYTES >> 20) + c->n_policies / 4;
@@ -112,6 +115,28 @@ check_mbufs(const struct gateway *g, struct err *err)
 		       n_workers, need, held + need);
 }
 
+static int
+start_port(struct gateway *g, uint32_t i, struct err *err)
+{
+	const struct cfg_port *cp = &g->config->ports[i];
+	struct port *p = &g->ports[i];
+	int rc;
+
+	if (cp->kind == CFG_PORT_VLAN)
+		return 0;
+	rc = port_open(cp, p, err);
+	if (rc != 0)
+		return rc;
+	for (uint32_t j = 0; j < i; j++)
+		if (g->config->ports[j].kind != CFG_PORT_VLAN && g->ports[j].port_id == p->port_id)
+			return err_set(err, EXIT_MACHINE, -EBUSY, "port %s: is the same device as port %s; give "
+				       "each its own", cp->name, g->config->ports[j].name);
+	rc = port_start(cp, p, (uint16_t)n_workers, g->pool, err);
+	if (rc != 0)
+		port_close(p);
+	return rc;
+}
+
 // All that can be missing on the machine is found before anything is written.
 static int
 start_ports(struct gateway *g, struct err *err)
@@ -120,27 +145,21 @@ start_ports(struct gateway *g, struct err *err)
 	uint16_t mtu = 0;
 
 	for (uint32_t i = 0; i < c->n_ports; i++)
-		mtu = RTE_MAX(mtu, c->ports[i].mtu);
+		mtu = RTE_MAX(mtu, port_rx_max(&c->ports[i]));
 	g->pool = pool_create(c->mbufs, mtu, PKT_PRIV_SIZE, err);
 	g->ports = calloc(c->n_ports, sizeof(*g->ports));
 	if (g->pool == NULL || g->ports == NULL)
 		return -ENOMEM;
-	for (; g->n_ports < c->n_ports; g->n_ports++) {
-		const struct cfg_port *cp = &c->ports[g->n_ports];
-		int rc = port_open(cp, &g->ports[g->n_ports], err);
-
-		if (rc != 0)
-			return rc;
-		for (uint32_t i = 0; i < g->n_ports; i++)
-			if (g->ports[i].port_id == g->ports[g->n_ports].port_id)
-				return err_set(err, EXIT_MACHINE, -EBUSY, "port %s: is the same device as port %s; "
-					       "give each its own", cp->name, c->ports[i].name);
-		rc = port_start(cp, &g->ports[g->n_ports], (uint16_t)n_workers, g->pool, err);
-		if (rc != 0) {
-			port_close(&g->ports[g->n_ports]);
-			return rc;
-		}
-	}
+	g->big = pool_create_big(n_workers * (REASS_CONTEXTS + REASS_SPARE), PKT_PRIV_SIZE, err);
+	if (g->big == NULL)
+		return -ENOMEM;
+	for (; g->n_ports < c->n_ports; g->n_ports++)
+		if (start_port(g, g->n_ports, err) != 0)
+			return -1;
+	// The subinterfaces last, their parents may stand behind them.
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (c->ports[i].kind == CFG_PORT_VLAN)
+			port_vlan(&c->ports[i], &g->ports[c->ports[i].parent], &g->ports[i]);
 	return check_mbufs(g, err);
 }
 
@@ -179,7 +198,7 @@ deal_queues(struct gateway *g, struct err *err)
 			if (w->n_rxqs == WORKER_RXQ_MAX)
 				return err_set(err, EXIT_RESOURCE, -ENOSPC, "workers: one would poll more than %d "
 					       "queues; use more cores", WORKER_RXQ_MAX);
-			w->rxqs[w->n_rxqs++] = (struct rxq){g->ports[p].port_id, q};
+			w->rxqs[w->n_rxqs++] = (struct rxq){g->ports[p].port_id, (uint16_t)p, q};
 		}
 	return 0;
 }
@@ -198,6 +217,9 @@ start_workers(struct gateway *g, struct err *err)
 		w->lcore = lcore;
 		w->tables = g->tables;
 		w->pool = g->pool;
+		w->reass = reass_create(g->big);
+		if (w->reass == NULL)
+			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for reassembly");
 		w->crypto_qp = (uint16_t)i;
 		w->idle_sleep = g->config->idle == CFG_IDLE_SLEEP;
 		workers[i++] = w;
@@ -225,16 +247,13 @@ give_up(int signo)
 	_exit(EXIT_RESOURCE);
 }
 
-// From here on a second SIGINT or SIGTERM ends the process at once.
+// More signals change nothing: who sends one often sends it twice (timeout(1) does, to
+// the process and to its group), and the account is worth the few seconds.
 static void
 stop_in_time(void)
 {
-	sigset_t set;
-
 	signal(SIGALRM, give_up);
 	alarm(STOP_S);
-	fill_signals(&set);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static void
@@ -246,11 +265,14 @@ stop(struct gateway *g)
 		worker_stop();
 		rte_eal_mp_wait_lcore();
 		neigh_drain(workers[0], g->tables->neigh);
+		for (unsigned int i = 0; i < n_workers; i++)
+			reass_drain(workers[i]);
 	}
 	if (g->reserved)
 		reserve_stop();
 	for (uint32_t i = 0; i < g->n_ports; i++)
-		port_close(&g->ports[i]);
+		if (g->config->ports[i].kind != CFG_PORT_VLAN)
+			port_close(&g->ports[i]);
 	if (g->running)
 		stats_account(g->tables, g->pool, stdout);
 	tables_free(g->tables);
@@ -260,8 +282,11 @@ stop(struct gateway *g)
 		crypto_close();
 	if (g->state != NULL)
 		state_close(g->state);
-	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++)
+	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++) {
+		if (workers[i] != NULL)
+			reass_free(workers[i]->reass);
 		rte_free(workers[i]);
+	}
 	free(g->sas);
 	free(g->ports);
 	config_free(g->config);
@@ -336,6 +361,7 @@ control_loop(const struct args *a, struct err *err)
 		}
 		if (ev.data.fd == timer && read(timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 			reserve_tick(ticks);
+			lifetime_tick();
 			if (idle_over(a->exit_idle_ms, ticks)) {
 				log_notice("stopping, nothing received for %u ms", a->exit_idle_ms);
 				return 0;
@@ -373,6 +399,7 @@ reserve(struct gateway *g, struct err *err)
 	if (reserve_start(g->state, g->sas, g->n_sas, err) != 0)
 		return -1;
 	g->reserved = true;
+	lifetime_start(g->sas, g->n_sas);
 	return 0;
 }
 

@@ -73,7 +73,8 @@ static void
 warn_near_end(struct sa *sa)
 {
 	static const unsigned int marks[] = {75, 90, 100};
-	uint64_t percent = atomic_load(&sa->sequence) / (sa->end / 100);
+	uint64_t used = atomic_load(&sa->sequence);
+	uint64_t percent = used >= sa->end ? 100 : RTE_MIN(used / (sa->end / 100), 99u);
 
 	while (sa->warned < RTE_DIM(marks) && percent >= marks[sa->warned]) {
 		log_warning("sa %s: %u %% of its sequence numbers are used%s; give it a new key", sa->name,

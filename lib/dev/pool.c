@@ -29,3 +29,16 @@ pool_create(uint32_t n, uint16_t mtu, uint16_t priv_size, struct err *err)
 			n, room + priv_size + 128, rte_strerror(rte_errno));
 	return pool;
 }
+
+struct rte_mempool *
+pool_create_big(uint32_t n, uint16_t priv_size, struct err *err)
+{
+	struct rte_mempool *pool =
+		rte_pktmbuf_pool_create("big", n, 0, priv_size, UINT16_MAX, SOCKET_ID_ANY);
+
+	if (pool == NULL)
+		err_set(err, EXIT_RESOURCE, -rte_errno,
+			"memory: no room for %u reassembly buffers of 64 kB (%s); provide more hugepages, or "
+			"with --no-huge give more with -m", n, rte_strerror(rte_errno));
+	return pool;
+}

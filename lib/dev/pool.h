@@ -17,3 +17,9 @@ struct rte_mempool;
  * @return NULL when memory is short, with err filled
  */
 struct rte_mempool *pool_create(uint32_t n, uint16_t mtu, uint16_t priv_size, struct err *err);
+
+/**
+ * A few buffers for packets up to 65 kB, in which fragments are put together. They
+ * never reach a driver.
+ */
+struct rte_mempool *pool_create_big(uint32_t n, uint16_t priv_size, struct err *err);

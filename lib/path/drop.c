@@ -19,7 +19,7 @@ drop(struct worker *w, struct rte_mbuf *m, enum drop_reason why)
 {
 	struct sa *sa = pkt(m)->sa;
 
-	w->ports[w->tables->port_index[m->port]].ended[why]++;
+	w->ports[m->port].ended[why]++;
 	if (sa != NULL)
 		sa->stats[w->index].ended[why]++;
 	rte_pktmbuf_free(m);

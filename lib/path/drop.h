@@ -17,7 +17,7 @@ struct rte_mbuf;
 	X(eth_oversize, DROP, "frame larger than the MTU of its port")                         \
 	X(eth_foreign, DROP, "destination MAC address is not ours")                           \
 	X(eth_type, DROP, "EtherType is not IPv4, IPv6 or ARP")                               \
-	X(eth_vlan, DROP, "VLAN tag on a port without VLANs")                                 \
+	X(eth_vlan, DROP, "VLAN tag that no subinterface has, or more than one tag")          \
 	X(arp_malformed, DROP, "ARP packet with wrong fields")                                \
 	X(arp_foreign, TAKEN, "ARP for somebody else")                                        \
 	X(arp_taken, TAKEN, "ARP request answered or reply learned")                          \
@@ -31,8 +31,13 @@ struct rte_mbuf;
 	X(ip_checksum, DROP, "IPv4 header checksum is wrong")                                 \
 	X(ip_martian, DROP, "source or destination that can not be a host on the wire")       \
 	X(ip_spoofed, DROP, "source is one of our own addresses")                             \
-	X(ip_fragment, DROP, "fragment of a packet to us, reassembly is not done")            \
-	X(ip_fragment_ports, DROP, "later fragment while policies select by port")            \
+	X(frag_bad, DROP, "fragment with impossible length or offset")                        \
+	X(frag_overlap, DROP, "fragments overlap (RFC 5722)")                                 \
+	X(frag_duplicate, DROP, "fragment came twice")                                        \
+	X(frag_timeout, DROP, "not all fragments came, or too many packets were incomplete")  \
+	X(frag_taken, TAKEN, "fragment put together with others, the packet went on")         \
+	X(frag_split, TAKEN, "packet cut into fragments, these went on")                      \
+	X(no_buffer, DROP, "no packet buffer was free")                                       \
 	X(ip_ttl, DROP, "TTL or hop limit ran out")                                           \
 	X(local_taken, TAKEN, "ICMP for us that needs no answer")                             \
 	X(local_no_service, DROP, "packet to one of our addresses that nothing listens on")   \
@@ -57,6 +62,7 @@ struct rte_mbuf;
 	X(sa_missing, DROP, "tunnel without outbound SA")                                     \
 	X(sa_sequence_end, DROP, "sequence numbers are used up, rekey")                       \
 	X(sa_sequence_reserve, DROP, "state file is behind with reserving sequence numbers")  \
+	X(sa_lifetime, DROP, "lifetime of the SA is over, rekey")                             \
 	X(loop, DROP, "tunnel packet whose route leads into a tunnel")                        \
 	X(no_headroom, DROP, "no room in the buffer for a header")                            \
 	/* policy */                                                                          \
@@ -68,7 +74,7 @@ struct rte_mbuf;
 	X(route_none, DROP, "no route")                                                       \
 	X(route_discard, DROP, "a route says discard")                                        \
 	X(too_big, DROP, "larger than the MTU, sender was told")                              \
-	X(needs_fragment, DROP, "larger than the MTU and may be fragmented, which is not done") \
+	X(too_big_sealed, DROP, "ESP packet larger than the MTU of its port")                 \
 	X(neigh_queue_full, DROP, "too many packets wait for this neighbour")                 \
 	X(neigh_failed, DROP, "neighbour does not answer")                                    \
 	X(neigh_table_full, DROP, "neighbour table is full")                                  \

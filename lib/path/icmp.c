@@ -142,7 +142,7 @@ static const uint8_t *
 source_find(const struct worker *w, struct rte_mbuf *m)
 {
 	const struct tables *t = w->tables;
-	const struct tport *arrival = &t->ports[t->port_index[m->port]];
+	const struct tport *arrival = &t->ports[m->port];
 	const struct nexthop *back = route_find(t, pkt(m)->family, address(m, false));
 	struct source s = { .w = w, .m = m };
 

@@ -11,11 +11,13 @@ inbound(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 
 	n = eth_accept(w, pkts, n);
 	n = ip_check(w, pkts, n);
+	n = frag_join(w, pkts, n);
 	n = ip_spoof(w, pkts, n);
 	n = esp_select(w, pkts, n, esp, &n_esp);
 
 	// What came protected.
 	n_esp = esp_open(w, esp, n_esp);
+	n_esp = frag_join(w, esp, n_esp);
 	n_esp = ip_spoof(w, esp, n_esp);
 	n_esp = policy_verify(w, esp, n_esp);
 	n_esp = local_take(w, esp, n_esp);

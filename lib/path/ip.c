@@ -146,16 +146,6 @@ is_nd(struct rte_mbuf *m)
 	return type >= ND_FIRST && type <= ND_LAST;
 }
 
-// ::/96 holds the unspecified, the loopback and IPv4-compatible addresses;
-// ::ffff:0:0/96 the mapped ones (RFC 4291 sections 2.5.2, 2.5.3, 2.5.5).
-static bool
-martian6(const uint8_t *a)
-{
-	static const uint8_t zero[12], mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(a, zero, 12) == 0 || memcmp(a, mapped, 12) == 0;
-}
-
 static int
 inspect6(struct rte_mbuf *m)
 {
@@ -183,8 +173,8 @@ inspect6(struct rte_mbuf *m)
 	if (dst[0] == 0xff && !(pkt(m)->flags & PKT_ND))
 		return DROP_multicast;
 	// Duplicate address detection asks a group from the unspecified address (RFC 4862).
-	if (src[0] == 0xff || martian6(dst) ||
-	    (martian6(src) && !((pkt(m)->flags & PKT_ND) && dst[0] == 0xff &&
+	if (src[0] == 0xff || addr6_is_martian(dst) ||
+	    (addr6_is_martian(src) && !((pkt(m)->flags & PKT_ND) && dst[0] == 0xff &&
 				memcmp(src, unspecified, 16) == 0)))
 		return DROP_ip_martian;
 	return ports_inspect(pkt(m), m);

@@ -110,6 +110,14 @@ echo_answer(struct worker *w, struct rte_mbuf *m)
 
 // ---- sorting ----
 
+// Errors and replies end here; one about our own ESP may have something to say.
+static void
+take_notice(struct worker *w, struct rte_mbuf *m)
+{
+	pmtu_learn(w, m);
+	drop(w, m, DROP_local_taken);
+}
+
 static void
 take_icmp4(struct worker *w, struct rte_mbuf *m)
 {
@@ -121,7 +129,7 @@ take_icmp4(struct worker *w, struct rte_mbuf *m)
 	else if (cksum_data(icmp, m->data_len - off) != 0)
 		drop(w, m, DROP_ip_checksum);
 	else if (icmp[0] != RTE_IP_ICMP_ECHO_REQUEST || icmp[1] != 0)
-		drop(w, m, DROP_local_taken);
+		take_notice(w, m);
 	else if (!bucket_take(&w->echo_bucket, w, LOCAL_ANSWER_RATE, LOCAL_ANSWER_BURST))
 		drop(w, m, DROP_local_queue_full);
 	else
@@ -165,7 +173,7 @@ take_icmp6(struct worker *w, struct rte_mbuf *m)
 			  m->data_len - off) != 0)
 		drop(w, m, DROP_ip_checksum);
 	else if (icmp[0] != ICMP6_ECHO_REQUEST || icmp[1] != 0)
-		drop(w, m, DROP_local_taken);
+		take_notice(w, m);
 	else if (!bucket_take(&w->echo_bucket, w, LOCAL_ANSWER_RATE, LOCAL_ANSWER_BURST))
 		drop(w, m, DROP_local_queue_full);
 	else
@@ -210,7 +218,7 @@ take(struct worker *w, struct rte_mbuf *m)
 	const struct pkt *p = pkt(m);
 
 	if (p->flags & (PKT_FRAGMENT | PKT_FIRST_FRAGMENT)) {
-		drop(w, m, DROP_ip_fragment);
+		drop(w, m, DROP_frag_bad);
 	} else if (p->family == 4 && p->proto == IPPROTO_ICMP) {
 		take_icmp4(w, m);
 	} else if (p->family == 6 && p->proto == IPPROTO_ICMPV6) {
@@ -227,7 +235,7 @@ take(struct worker *w, struct rte_mbuf *m)
 static bool
 is_our_link_local(const struct worker *w, const struct rte_mbuf *m, const uint8_t *dst)
 {
-	const struct tport *tp = &w->tables->ports[w->tables->port_index[m->port]];
+	const struct tport *tp = &w->tables->ports[m->port];
 
 	return memcmp(tp->link_local.b, dst, 16) == 0;
 }

@@ -34,7 +34,7 @@ local_own(struct rte_mbuf *m)
 
 /**
  * A fresh empty mbuf, counted as originated.
- * @param provoker  ethdev port_id of the packet that made us do it
+ * @param provoker  m->port of the packet that made us do it
  * @return NULL when the pool is empty
  */
 static inline struct rte_mbuf *
@@ -46,6 +46,6 @@ local_alloc(struct worker *w, uint16_t provoker)
 		return NULL;
 	local_own(m);
 	m->port = provoker;
-	w->ports[w->tables->port_index[provoker]].originated++;
+	w->ports[provoker].originated++;
 	return m;
 }

@@ -137,7 +137,7 @@ waiting_drop(struct worker *w, struct waiting *q, enum drop_reason why)
 static inline bool
 frame_packet(struct rte_mbuf *m, const struct rte_ether_addr *dst, const struct tport *tp)
 {
-	return neigh_frame(m, dst, &tp->mac,
+	return neigh_frame(m, dst, tp,
 			   pkt(m)->family == 4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 }
 
@@ -168,17 +168,24 @@ neigh_ask(struct worker *w, uint16_t port, const struct addr *addr,
 }
 
 bool
-neigh_frame(struct rte_mbuf *m, const struct rte_ether_addr *dst, const struct rte_ether_addr *src,
+neigh_frame(struct rte_mbuf *m, const struct rte_ether_addr *dst, const struct tport *tp,
 	    uint16_t type)
 {
-	char *p = rte_pktmbuf_prepend(m, RTE_ETHER_HDR_LEN);
-	uint16_t type_be = rte_cpu_to_be_16(type);
+	uint16_t len = RTE_ETHER_HDR_LEN + (tp->vlan != 0 ? RTE_VLAN_HLEN : 0);
+	char *p = rte_pktmbuf_prepend(m, len);
+	uint16_t be = rte_cpu_to_be_16(type);
 
 	if (unlikely(p == NULL))
 		return false;
 	memcpy(p, dst, RTE_ETHER_ADDR_LEN);
-	memcpy(p + 6, src, RTE_ETHER_ADDR_LEN);
-	memcpy(p + 12, &type_be, sizeof(type_be));
+	memcpy(p + 6, &tp->mac, RTE_ETHER_ADDR_LEN);
+	memcpy(p + len - 2, &be, sizeof(be));
+	if (unlikely(tp->vlan != 0)) {
+		be = RTE_BE16(RTE_ETHER_TYPE_VLAN);
+		memcpy(p + 12, &be, sizeof(be));
+		be = rte_cpu_to_be_16(tp->vlan);
+		memcpy(p + 14, &be, sizeof(be));
+	}
 	return true;
 }
 

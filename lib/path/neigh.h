@@ -14,6 +14,7 @@
 
 struct neigh_table;
 struct rte_mbuf;
+struct tport;
 struct worker;
 
 #define NEIGH_WAYS 8          // entries of a set
@@ -89,11 +90,11 @@ void neigh_output(struct worker *w, uint16_t port, const struct addr *addr, stru
 
 /**
  * Ask for a neighbour: to all (mac NULL) or to the one who had it.
- * @param provoker  ethdev port_id on which the question counts as originated
+ * @param provoker  port index on which the question counts as originated
  */
 void neigh_solicit(struct worker *w, uint16_t port, const struct addr *addr,
 		   const struct rte_ether_addr *mac, uint16_t provoker);
 
-/** Put an Ethernet header in front. @return false: no headroom */
-bool neigh_frame(struct rte_mbuf *m, const struct rte_ether_addr *dst,
-		 const struct rte_ether_addr *src, uint16_t type);
+/** Put an Ethernet header in front, with the port's tag. @return false: no headroom */
+bool neigh_frame(struct rte_mbuf *m, const struct rte_ether_addr *dst, const struct tport *tp,
+		 uint16_t type);

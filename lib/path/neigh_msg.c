@@ -65,7 +65,7 @@ addr_make(uint8_t family, const void *b)
 static inline uint16_t
 port_of(const struct worker *w, const struct rte_mbuf *m)
 {
-	return w->tables->port_index[m->port];
+	return m->port;
 }
 
 // Only the addresses of the port itself: another port's are not on this wire.
@@ -143,7 +143,7 @@ arp_answer(struct worker *w, uint16_t port, struct rte_mbuf *m)
 	arp_fill(arp, RTE_ARP_OP_REPLY, &tp->mac, &tip, &to, &sip);
 	local_own(m);
 	answer_count(w, m, DROP_arp_taken);
-	if (neigh_frame(m, &to, &tp->mac, RTE_ETHER_TYPE_ARP))
+	if (neigh_frame(m, &to, tp, RTE_ETHER_TYPE_ARP))
 		tx_enqueue(w, port, m);
 	else
 		drop(w, m, DROP_no_headroom);
@@ -316,7 +316,7 @@ nd_answer(struct worker *w, uint16_t port, struct rte_mbuf *m, const struct nd *
 		drop(w, m, DROP_no_headroom);
 	else if (!dad && !nd->has_mac) // he may leave that out when he knows us
 		neigh_output(w, port, dst, m);
-	else if (!neigh_frame(m, &mac, &tp->mac, RTE_ETHER_TYPE_IPV6))
+	else if (!neigh_frame(m, &mac, tp, RTE_ETHER_TYPE_IPV6))
 		drop(w, m, DROP_no_headroom);
 	else
 		tx_enqueue(w, port, m);
@@ -381,7 +381,7 @@ ask_arp(struct rte_mbuf *m, const struct tport *tp, const struct addr *src,
 		return false;
 	arp_fill(arp, RTE_ARP_OP_REQUEST, &tp->mac, src->b, mac != NULL ? mac : &unknown,
 		 target->b);
-	return neigh_frame(m, mac != NULL ? mac : &broadcast, &tp->mac, RTE_ETHER_TYPE_ARP);
+	return neigh_frame(m, mac != NULL ? mac : &broadcast, tp, RTE_ETHER_TYPE_ARP);
 }
 
 static bool
@@ -399,7 +399,7 @@ ask_nd(struct rte_mbuf *m, const struct tport *tp, const struct addr *src,
 		to = *mac;
 	}
 	return nd_build(m, ND_NS, 0, src, &dst, target, &tp->mac) &&
-	       neigh_frame(m, &to, &tp->mac, RTE_ETHER_TYPE_IPV6);
+	       neigh_frame(m, &to, tp, RTE_ETHER_TYPE_IPV6);
 }
 
 void

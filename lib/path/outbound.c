@@ -1,16 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // The way out of everything that is forwarded, whether it came protected or in
 // clear, and of what sgw makes itself.
+#include "frag.h"
 #include "stage.h"
+
+static void
+send(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct rte_mbuf *batch[BURST];
+	struct split cut = {0};
+	uint16_t at = 0;
+
+	n = esp_seal(w, pkts, n);
+	n = route(w, pkts, n);
+	do {
+		uint16_t ready = frag_fit(w, pkts, n, &at, &cut, batch);
+
+		ready = neigh_resolve(w, batch, ready);
+		tx(w, batch, ready);
+	} while (at < n || cut.whole != NULL);
+}
+
+void
+outbound_sealed(struct worker *w, struct rte_mbuf *m)
+{
+	send(w, &m, 1);
+}
 
 void
 outbound(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
+	struct rte_mbuf *batch[BURST];
+	struct split cut = {0};
+	uint16_t at = 0;
+
 	n = policy_select(w, pkts, n);
-	n = mtu_fit(w, pkts, n);
-	n = esp_seal(w, pkts, n);
-	n = route(w, pkts, n);
-	n = frag_fit(w, pkts, n);
-	n = neigh_resolve(w, pkts, n);
-	tx(w, pkts, n);
+	n = mss_clamp(w, pkts, n);
+	do {
+		uint16_t ready = mtu_fit(w, pkts, n, &at, &cut, batch);
+
+		send(w, batch, ready);
+	} while (at < n || cut.whole != NULL);
 }

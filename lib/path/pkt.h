@@ -5,7 +5,8 @@
 // * m->data_off points at the IP header; the Ethernet header was cut off and is
 //   written anew in front by neigh_resolve. So l2_len is 0 everywhere.
 // * one segment a packet (the pool's buffers hold the largest MTU and ESP).
-// * m->port stays the port of arrival: that is where drops are counted. A packet
+// * m->port is sgw's own index of the port of arrival (not ethdev's id), a VLAN
+//   subinterface's where it came tagged: that is where drops are counted. A packet
 //   that sgw makes itself carries the port of the packet that provoked it.
 #pragma once
 
@@ -25,6 +26,7 @@ enum pkt_flag {
 	PKT_SEALED = 1 << 3,   // is an ESP packet that esp_seal made
 	PKT_FRAGMENT = 1 << 4, // not the first fragment: has no ports
 	PKT_UDP_ESP = 1 << 5,  // ESP inside UDP, arriving
+	PKT_JOINED = 1 << 9,         // was put together from fragments
 	PKT_FIRST_FRAGMENT = 1 << 7, // the first of several fragments
 	PKT_ND = 1 << 8,       // neighbour discovery (RFC 4861), by its ICMPv6 type
 	PKT_GROUP = 1 << 6,    // came in a frame to a multicast or broadcast address
@@ -42,6 +44,8 @@ struct pkt {
 	struct sa *sa;               // being opened or sealed with, for the counters too
 	const struct tunnel *tunnel; // outbound: to be sealed for this one, NULL: clear
 	uint64_t sequence;           // inbound: full (64-bit) sequence number
+	uint32_t ident_be;           // with PKT_JOINED: of its fragments
+	uint16_t largest_piece;      // with PKT_JOINED: bytes of L3 of its longest fragment
 	uint16_t inner_bytes;        // outbound: length before sealing
 	uint16_t source;             // index into tables.nexthops: where its source is, ip_spoof
 	uint16_t nexthop;            // the same for its destination, or PKT_NO_NEXTHOP

@@ -57,14 +57,6 @@ match(const struct tables *t, enum cfg_dir dir, struct rte_mbuf *const *pkts, ui
 	}
 }
 
-// A later fragment shows no ports, and in IPv6 no protocol: no rule that has some can
-// be held against it, and falling through to the next could let it out in clear.
-static bool
-unjudgeable(const struct tables *t, struct rte_mbuf *m)
-{
-	return (pkt(m)->flags & PKT_FRAGMENT) && spd_needs_whole(t->spd, pkt(m)->family);
-}
-
 // ---------------------------------------------------------------- inbound
 
 // RFC 4301 section 5.2 step 4. For a route-based tunnel the selectors are the
@@ -75,8 +67,6 @@ verify(const struct tables *t, struct rte_mbuf *m, const struct spd_entry *e)
 	const struct tunnel *tunnel = pkt(m)->sa->tunnel;
 	const struct nexthop *source = &t->nexthops[pkt(m)->source];
 
-	if (unjudgeable(t, m))
-		return DROP_ip_fragment_ports;
 	if (e != NULL) {
 		if (e->action == CFG_PROTECT && e->tunnel == tunnel)
 			return -1;
@@ -127,8 +117,6 @@ judge_clear(const struct tables *t, struct rte_mbuf *m, const struct spd_entry *
 {
 	struct pkt *p = pkt(m);
 
-	if (unjudgeable(t, m))
-		return DROP_ip_fragment_ports;
 	if (is_nd_exempt(t, m))
 		return -1;
 	if (e != NULL && e->action == CFG_BYPASS) {
@@ -209,7 +197,7 @@ find_nexthops(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		pkt(m)->nexthop = found[i];
 		if (pkt(m)->family == 6 && addr6_is_link_local(rte_pktmbuf_mtod_offset(
 						   m, void *, offsetof(struct rte_ipv6_hdr, dst_addr))))
-			pkt(m)->nexthop = (uint16_t)(t->link_local_nexthop + t->port_index[m->port]);
+			pkt(m)->nexthop = (uint16_t)(t->link_local_nexthop + m->port);
 	}
 }
 
@@ -227,8 +215,6 @@ policy_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		struct pkt *p = pkt(m);
 		int why = decide(entries[i], &t->nexthops[p->nexthop], p->flags, &p->tunnel);
 
-		if (unjudgeable(t, m))
-			why = DROP_ip_fragment_ports;
 		if (unlikely(why >= 0))
 			drop(w, m, (enum drop_reason)why);
 		else

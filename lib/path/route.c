@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-// Where a packet goes, and whether it fits there.
+// Where a packet goes.
 #include "stage.h"
 
 #include "compat.h"
@@ -88,43 +88,6 @@ route_sources(const struct tables *t, struct rte_mbuf *const *pkts, uint16_t *ou
 	       offsetof(struct rte_ipv6_hdr, src_addr));
 }
 
-// May it be fragmented on its way? IPv6 never (RFC 8200 section 5).
-static bool
-may_fragment(const struct rte_mbuf *m, uint8_t family)
-{
-	const struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod(m, const struct rte_ipv4_hdr *);
-
-	return family == 4 && !(ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_DF_FLAG));
-}
-
-static void
-refuse_big(struct worker *w, struct rte_mbuf *m, uint16_t mtu)
-{
-	if (may_fragment(m, pkt(m)->family)) {
-		drop(w, m, DROP_needs_fragment);
-		return;
-	}
-	icmp_too_big(w, m, mtu);
-	drop(w, m, DROP_too_big);
-}
-
-uint16_t
-mtu_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
-{
-	uint16_t good = 0;
-
-	for (uint16_t i = 0; i < n; i++) {
-		struct rte_mbuf *m = pkts[i];
-		const struct tunnel *t = pkt(m)->tunnel;
-
-		if (unlikely(t != NULL && m->pkt_len > t->mtu))
-			refuse_big(w, m, t->mtu);
-		else
-			pkts[good++] = m;
-	}
-	return good;
-}
-
 // @return a reason to drop, or -1
 static int
 route_judge(struct worker *w, struct rte_mbuf *m)
@@ -165,26 +128,6 @@ route(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 			drop(w, pkts[i], (enum drop_reason)why);
 		else
 			pkts[good++] = pkts[i];
-	}
-	return good;
-}
-
-uint16_t
-frag_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
-{
-	uint16_t good = 0;
-
-	for (uint16_t i = 0; i < n; i++) {
-		struct rte_mbuf *m = pkts[i];
-		const struct nexthop *nh = &w->tables->nexthops[pkt(m)->nexthop];
-		uint16_t mtu = w->tables->ports[nh->port].mtu;
-
-		if (likely(m->pkt_len <= mtu))
-			pkts[good++] = m;
-		else if (pkt(m)->flags & PKT_SEALED) // mtu_fit let it pass: the tunnel's MTU is set too high
-			drop(w, m, DROP_needs_fragment);
-		else
-			refuse_big(w, m, mtu);
 	}
 	return good;
 }

@@ -33,7 +33,7 @@ uint16_t ip_spoof(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 /** TTL or hop limit − 1; those that ran out get a time exceeded. */
 uint16_t ip_hop(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 
-// esp.c
+// esp_select.c, esp_open.c, esp_seal.c
 /** Moves ESP for us out of pkts into esp (with its SA); the rest goes on. */
 uint16_t esp_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf **esp,
 		    uint16_t *n_esp);
@@ -51,12 +51,32 @@ uint16_t policy_clear(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 uint16_t policy_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 
 // route.c
-/** Outbound, before sealing: does the inner packet fit its tunnel? */
-uint16_t mtu_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 /** Fills pkt.nexthop. */
 uint16_t route(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
-/** Does the packet fit the port's MTU? */
-uint16_t frag_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+
+// fit.c
+// The two stages whose number of packets can grow. They read pkts from *at and
+// fill batch, up to BURST; call again until *at is n and s->whole is NULL. Order is
+// kept: fragments go where their packet was.
+struct split;
+/** Before sealing: does the inner packet fit its tunnel? Fragments what may be. */
+uint16_t mtu_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n, uint16_t *at,
+		 struct split *s, struct rte_mbuf **batch);
+/** After routing: does it fit the port's MTU? Fragments what may be. */
+uint16_t frag_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n, uint16_t *at,
+		  struct split *s, struct rte_mbuf **batch);
+/** Fragments that must be whole to be judged, or are for us: put together. */
+uint16_t frag_join(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+
+// mss.c
+/** Outbound: SYNs into a tunnel get an MSS that fits it, RFC 879, RFC 4821. */
+uint16_t mss_clamp(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+
+// pmtu.c
+/** An ICMP too big about our own ESP (m at the IP header): believed, when it fits. */
+void pmtu_learn(struct worker *w, struct rte_mbuf *m);
+/** Largest inner packet of a tunnel at this moment. */
+uint16_t pmtu_inner(const struct worker *w, const struct tunnel *t);
 
 // neigh.c
 /** Writes the Ethernet header; waiting packets stay in the neighbour's queue. */
@@ -91,6 +111,12 @@ uint16_t tx(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 /** Send what is buffered. */
 void tx_flush(struct worker *w);
 
+// idle.c
+/** Dummy packets and NAT keepalives; about every millisecond by worker 0 only. */
+void idle_tick(struct worker *w);
+
 // inbound.c, outbound.c
 void inbound(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 void outbound(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+/** The end of the way out for one packet of sgw's own with pkt.tunnel set. */
+void outbound_sealed(struct worker *w, struct rte_mbuf *m);

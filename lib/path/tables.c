@@ -56,7 +56,6 @@ copy_addresses(struct prefix **out, uint32_t *n_out, const struct prefix *from, 
 static int
 build_ports(struct tables *t, const struct config *c, const struct port *ports)
 {
-	memset(t->port_index, 255, sizeof(t->port_index));
 	t->ports = calloc(c->n_ports, sizeof(*t->ports));
 	if (t->ports == NULL)
 		return -ENOMEM;
@@ -73,17 +72,28 @@ build_ports(struct tables *t, const struct config *c, const struct port *ports)
 		p->n_txq = ports[i].n_txq;
 		p->tx_shared = ports[i].n_txq < n_workers;
 		p->link_local = link_local(&p->mac);
-		t->port_index[p->port_id] = (uint8_t)i;
+		p->rx_max = port_rx_max(cp);
+		p->vlan = cp->vlan;
+		p->parent = (uint16_t)(cp->vlan != 0 ? cp->parent : i);
 		if (copy_addresses(&p->addresses, &p->n_addresses, cp->addresses, cp->n_addresses) != 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
+// What tells tunnels apart.
+struct pair {
+	const struct addr *local;
+	const struct addr *remote;
+	uint32_t reqid;
+	bool transport;
+};
+
 static bool
-same_pair(const struct tunnel *t, const struct addr *local, const struct addr *remote, uint32_t reqid)
+same_pair(const struct tunnel *t, const struct pair *p, uint32_t reqid)
 {
-	return addr_cmp(&t->local, local) == 0 && addr_cmp(&t->remote, remote) == 0 && t->reqid == reqid;
+	return addr_cmp(&t->local, p->local) == 0 && addr_cmp(&t->remote, p->remote) == 0 &&
+	       t->reqid == reqid && t->transport == p->transport;
 }
 
 // Which tunnel an SA belongs to: one with its addresses and its reqid; failing
@@ -91,15 +101,34 @@ same_pair(const struct tunnel *t, const struct addr *local, const struct addr *r
 static struct tunnel *
 tunnel_of_sa(struct tables *t, const struct sa *sa)
 {
-	const struct addr *local = sa->inbound ? &sa->dst : &sa->src;
-	const struct addr *remote = sa->inbound ? &sa->src : &sa->dst;
+	const struct pair p = {
+		.local = sa->inbound ? &sa->dst : &sa->src,
+		.remote = sa->inbound ? &sa->src : &sa->dst,
+		.transport = sa->transport,
+	};
 
 	for (uint32_t i = 0; i < t->n_tunnels; i++)
-		if (same_pair(&t->tunnels[i], local, remote, sa->reqid))
+		if (same_pair(&t->tunnels[i], &p, sa->reqid))
 			return &t->tunnels[i];
 	for (uint32_t i = 0; i < t->n_tunnels; i++)
-		if (same_pair(&t->tunnels[i], local, remote, 0))
+		if (same_pair(&t->tunnels[i], &p, 0))
 			return &t->tunnels[i];
+	return NULL;
+}
+
+// The two ends that a policy in transport mode is about: those of the first SA of
+// its direction that lies inside its selectors.
+static const struct cfg_sa *
+transport_sa(const struct config *c, const struct cfg_policy *p)
+{
+	for (uint32_t i = 0; i < c->n_sas; i++) {
+		const struct cfg_sa *s = &c->sas[i];
+
+		if (s->transport && s->inbound == (p->dir == CFG_IN) &&
+		    (p->reqid == 0 || p->reqid == s->reqid) && range_contains(&p->src, &s->src) &&
+		    range_contains(&p->dst, &s->dst))
+			return s;
+	}
 	return NULL;
 }
 
@@ -108,41 +137,55 @@ tunnel_of_sa(struct tables *t, const struct sa *sa)
 static struct tunnel *
 tunnel_of_policy(struct tables *t, const struct config *c, const struct cfg_policy *p)
 {
-	const struct addr *local = p->dir == CFG_OUT ? &p->tunnel_src : &p->tunnel_dst;
-	const struct addr *remote = p->dir == CFG_OUT ? &p->tunnel_dst : &p->tunnel_src;
-	uint32_t reqid = p->reqid;
+	const struct cfg_sa *ts = p->transport ? transport_sa(c, p) : NULL;
+	const struct addr *src = ts != NULL ? &ts->src : &p->tunnel_src;
+	const struct addr *dst = ts != NULL ? &ts->dst : &p->tunnel_dst;
+	struct pair pair = {
+		.local = p->dir == CFG_OUT ? src : dst,
+		.remote = p->dir == CFG_OUT ? dst : src,
+		.reqid = p->reqid,
+		.transport = p->transport,
+	};
 	struct tunnel *tun;
 	char l[ADDR_STRLEN], r[ADDR_STRLEN];
 
 	for (uint32_t i = 0; i < t->n_tunnels; i++) {
 		tun = &t->tunnels[i];
-		if (same_pair(tun, local, remote, reqid == 0 ? tun->reqid : reqid))
+		if (same_pair(tun, &pair, pair.reqid == 0 ? tun->reqid : pair.reqid))
 			return tun;
 	}
 	// Without a reqid take that of the first SA between the two.
-	for (uint32_t i = 0; reqid == 0 && i < c->n_sas; i++) {
+	for (uint32_t i = 0; pair.reqid == 0 && i < c->n_sas; i++) {
 		const struct cfg_sa *s = &c->sas[i];
 
-		if (addr_cmp(&s->src, s->inbound ? remote : local) == 0 &&
-		    addr_cmp(&s->dst, s->inbound ? local : remote) == 0)
-			reqid = s->reqid;
+		if (addr_cmp(&s->src, s->inbound ? pair.remote : pair.local) == 0 &&
+		    addr_cmp(&s->dst, s->inbound ? pair.local : pair.remote) == 0 &&
+		    s->transport == p->transport)
+			pair.reqid = s->reqid;
 	}
 	tun = &t->tunnels[t->n_tunnels];
 	tun->index = t->n_tunnels++;
-	snprintf(tun->name, sizeof(tun->name), "%.15s-%.15s", addr_format(local, l),
-		 addr_format(remote, r));
-	tun->local = *local;
-	tun->remote = *remote;
-	tun->reqid = reqid;
+	snprintf(tun->name, sizeof(tun->name), "%.15s-%.15s", addr_format(pair.local, l),
+		 addr_format(pair.remote, r));
+	tun->local = *pair.local;
+	tun->remote = *pair.remote;
+	tun->reqid = pair.reqid;
+	tun->transport = p->transport;
 	return tun;
 }
 
 static int
 build_tunnels(struct tables *t, const struct config *c, const struct tunnel **of_policy)
 {
-	t->tunnels = calloc(c->n_tunnels + c->n_policies + 1, sizeof(*t->tunnels));
-	if (t->tunnels == NULL)
+	uint32_t most = c->n_tunnels + c->n_policies + 1;
+
+	t->tunnels = calloc(most, sizeof(*t->tunnels));
+	t->paths = calloc(most, sizeof(*t->paths));
+	t->timed = calloc(most, sizeof(struct tunnel *));
+	if (t->tunnels == NULL || t->paths == NULL || t->timed == NULL)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < most; i++)
+		t->tunnels[i].path = &t->paths[i];
 	for (uint32_t i = 0; i < c->n_tunnels; i++) {
 		const struct cfg_tunnel *ct = &c->tunnels[i];
 		struct tunnel *tun = &t->tunnels[i];
@@ -203,11 +246,13 @@ build_ways(struct tables *t)
 			mtu = RTE_MIN(mtu, t->ports[p].mtu); // no route yet: be careful
 		if (nh->kind == NEXTHOP_GATEWAY || nh->kind == NEXTHOP_ONLINK)
 			mtu = t->ports[nh->port].mtu;
-		inner = tun->sa_out == NULL ? mtu :
-					      alg_inner_mtu(tun->sa_out->cipher, tun->sa_out->auth,
-							    tun->local.family, tun->sa_out->natt, mtu);
+		inner = tun->sa_out == NULL ? mtu : sa_inner_mtu(tun->sa_out, mtu);
 		if (tun->mtu == 0 || inner < tun->mtu)
 			tun->mtu = (uint16_t)inner;
+		// Only where there is a port to leave by.
+		if (tun->sa_out != NULL && (tun->sa_out->dummy_ms != 0 || tun->sa_out->keepalive_s != 0) &&
+		    (nh->kind == NEXTHOP_GATEWAY || nh->kind == NEXTHOP_ONLINK))
+			t->timed[t->n_timed++] = tun;
 	}
 }
 
@@ -435,6 +480,7 @@ tables_build(const struct config *c, const struct port *ports, struct sa **sas, 
 	if (rc == 0)
 		rc = build_neighbours(t, c, err);
 	if (rc == 0) {
+		t->mss_clamp = c->mss_clamp;
 		build_ways(t);
 		t->spd = spd_create(c->policies, of_policy, c->n_policies, err);
 		rc = t->spd == NULL ? -ENOMEM : 0;
@@ -462,6 +508,8 @@ tables_free(struct tables *t)
 		free(t->tunnels[i].addresses);
 	free(t->ports);
 	free(t->tunnels);
+	free(t->paths);
+	free(t->timed);
 	free(t->nexthops);
 	free(t);
 }

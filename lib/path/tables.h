@@ -9,6 +9,7 @@
 
 #include <rte_ether.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ struct tport {
 	char name[CFG_NAME_MAX];     //
 	uint16_t port_id;            // of ethdev
 	uint16_t mtu;                // bytes of L3
+	uint16_t rx_max;             // longest packet that may come in, at least the MTU
+	uint16_t vlan;               // tag of a subinterface, 0: the port itself
+	uint16_t parent;             // index of the port that the device belongs to
 	struct rte_ether_addr mac;   // ours
 	bool rx_cksum;               // the device says whether an IPv4 checksum is good
 	bool tx_shared;              // fewer tx queues than workers: lock around tx
@@ -42,11 +46,19 @@ struct tunnel {
 	struct addr remote;       //
 	uint32_t reqid;           // 0: any
 	bool interface;           // route-based
+	bool transport;           // no tunnel at all: a pair of ends in transport mode
 	uint16_t mtu;             // largest inner packet that leaves unfragmented
 	uint16_t nexthop;         // of the remote address, index into tables.nexthops
 	uint32_t n_addresses;     //
 	struct prefix *addresses; // ours on the interface
 	struct sa *sa_out;        // NULL: everything for this tunnel is dropped
+	struct tunnel_path *path; // never NULL
+};
+
+// What ICMP has told about the path of a tunnel; written by any worker.
+struct tunnel_path {
+	_Atomic uint64_t until; // TSC: valid up to here, 0: nothing was told
+	_Atomic uint16_t inner; // largest inner packet
 };
 
 enum nexthop_kind {
@@ -66,10 +78,14 @@ struct nexthop {
 };
 
 struct tables {
+	bool mss_clamp; //
 	uint32_t n_ports;
 	struct tport *ports;
 	uint32_t n_tunnels;
 	struct tunnel *tunnels;
+	struct tunnel_path *paths; // of the tunnels, in their order
+	uint32_t n_timed;         //
+	struct tunnel **timed;    // tunnels that send something by themselves
 	uint32_t n_nexthops; // index 0 is NEXTHOP_NONE
 	struct nexthop *nexthops;
 	struct rte_fib *fib4;
@@ -80,7 +96,6 @@ struct tables {
 	uint16_t link_local_nexthop; // that of port 0; those of the others follow
 	uint32_t n_sas;           //
 	struct sa **sas;          // in the configuration's order
-	uint8_t port_index[RTE_MAX_ETHPORTS]; // ethdev port_id → index, 255: not ours
 };
 
 struct port;

@@ -4,6 +4,8 @@
 #include <rte_ethdev.h>
 #include <rte_spinlock.h>
 
+#include <string.h>
+
 // Ports with fewer tx queues than workers: their users take turns.
 static rte_spinlock_t tx_locks[WORKER_PORTS][WORKER_MAX];
 
@@ -20,15 +22,15 @@ flush_port(struct worker *w, uint16_t port)
 	// Once sent a packet belongs to the driver; count from notes.
 	for (uint16_t i = 0; i < n; i++) {
 		bytes[i] = b->pkts[i]->pkt_len;
-		from[i] = w->tables->port_index[b->pkts[i]->port];
+		from[i] = (uint8_t)b->pkts[i]->port;
 	}
 	if (t->tx_shared)
-		rte_spinlock_lock(&tx_locks[port][queue]);
+		rte_spinlock_lock(&tx_locks[t->parent][queue]);
 	// A driver may take only part of a burst (net_af_packet stops at a busy frame).
 	for (uint16_t took = 1; sent < n && took > 0; sent = (uint16_t)(sent + took))
 		took = rte_eth_tx_burst(t->port_id, queue, b->pkts + sent, (uint16_t)(n - sent));
 	if (t->tx_shared)
-		rte_spinlock_unlock(&tx_locks[port][queue]);
+		rte_spinlock_unlock(&tx_locks[t->parent][queue]);
 	for (uint16_t i = 0; i < sent; i++) {
 		w->ports[from[i]].sent_on++;
 		w->ports[port].tx_bytes += bytes[i];
@@ -39,10 +41,36 @@ flush_port(struct worker *w, uint16_t port)
 	b->n = 0;
 }
 
+// A reassembly buffer must not reach a driver: it gives buffers back to the pool it
+// knows, and most frames that need one have been cut by now.
+static struct rte_mbuf *
+to_ordinary(struct worker *w, struct rte_mbuf *big)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
+	void *data = m != NULL ? rte_pktmbuf_append(m, big->data_len) : NULL;
+
+	if (data == NULL) {
+		rte_pktmbuf_free(m);
+		drop(w, big, DROP_no_buffer);
+		return NULL;
+	}
+	memcpy(data, rte_pktmbuf_mtod(big, void *), big->data_len);
+	*pkt(m) = *pkt(big);
+	m->port = big->port;
+	rte_pktmbuf_free(big);
+	return m;
+}
+
 void
 tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
 {
 	struct tx_buffer *b = &w->tx[port];
+
+	if (unlikely(m->pool != w->pool)) {
+		m = to_ordinary(w, m);
+		if (m == NULL)
+			return;
+	}
 
 	// Whatever is known of the way here is no device's business.
 	m->ol_flags = 0;

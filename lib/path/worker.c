@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stage.h"
 
+#include "frag.h"
 #include "neigh.h"
 
 #include <rte_cycles.h>
@@ -73,9 +74,9 @@ poll_once(struct worker *w)
 		if (n == 0)
 			continue;
 		busy = true;
-		// net_ring leaves the port of whoever sent it in there.
+		// From here on it is our own index of the port.
 		for (uint16_t j = 0; j < n; j++) {
-			pkts[j]->port = w->rxqs[i].port;
+			pkts[j]->port = w->rxqs[i].index;
 			rte_prefetch0(rte_mbuf_to_priv(pkts[j]));
 			rte_prefetch0(rte_pktmbuf_mtod(pkts[j], void *));
 		}
@@ -109,9 +110,13 @@ worker_loop(void *arg)
 		} else {
 			rte_pause();
 		}
-		if (w->index == 0 && w->now - tick > w->hz / TICK_HZ) {
+		if (w->now - tick > w->hz / TICK_HZ) {
 			tick = w->now;
-			neigh_tick(w);
+			reass_tick(w);
+			if (w->index == 0) {
+				neigh_tick(w);
+				idle_tick(w);
+			}
 			while (w->n_local > 0)
 				run_local(w);
 			tx_flush(w);

@@ -32,7 +32,8 @@ struct port_stats {
 };
 
 struct rxq {
-	uint16_t port;
+	uint16_t port;  // of ethdev
+	uint16_t index; // sgw's own
 	uint16_t queue;
 };
 
@@ -52,6 +53,7 @@ struct worker {
 	unsigned int lcore;             //
 	const struct tables *tables;    // what to do with packets
 	struct rte_mempool *pool;       // for packets that sgw makes itself
+	struct reass *reass;            // packets being put together
 	uint64_t now;                   // TSC at the start of this burst
 	uint64_t hz;                    // TSC ticks a second
 	uint16_t n_rxqs;                //

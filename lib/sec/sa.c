@@ -142,7 +142,7 @@ fill_prm(const struct cfg_sa *c, unsigned int n_workers, struct xforms *x, const
 			.udp = {.sport = c->natt_sport, .dport = c->natt_dport},
 			.replay_win_sz = c->inbound && c->esn ? esn_width(c) : 0,
 		},
-		// One inner family is all that it knows; esp.c sets the real one (trap 3).
+		// One inner family is all that it knows; path/esp_*.c set the real one (trap 3).
 		.tun = {
 			.hdr_len = outer_len,
 			.hdr_l3_off = 0,
@@ -150,6 +150,12 @@ fill_prm(const struct cfg_sa *c, unsigned int n_workers, struct xforms *x, const
 			.hdr = outer,
 		},
 	};
+	if (c->transport) {
+		prm->ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TRANSPORT;
+		prm->ipsec_xform.options.udp_encap = 0; // path/esp_*.c's own work, both ways
+		memset(&prm->tun, 0, sizeof(prm->tun));
+		prm->trs.proto = c->src.family == 4 ? IPPROTO_IPIP : IPPROTO_IPV6; // "of this family"
+	}
 	// The salt is the last bytes of the key, as bytes (RFC 4106 section 8.1).
 	if (cipher->salt_len == 4)
 		memcpy(&prm->ipsec_xform.salt, c->key.b + c->key.len - 4, 4);
@@ -174,7 +180,8 @@ build_session(struct sa *sa, const struct cfg_sa *c, unsigned int n_workers, uin
 		fill_chain(c, iv_offset, &x);
 	sa->hdr_len = fill_outer(c, outer);
 	fill_prm(c, n_workers, &x, outer, sa->hdr_len, &prm);
-	sa->hdr_len = (uint8_t)(sa->hdr_len + (c->natt ? sizeof(struct rte_udp_hdr) : 0));
+	sa->hdr_len = (uint8_t)(c->transport ? 0 :
+				 sa->hdr_len + (c->natt ? sizeof(struct rte_udp_hdr) : 0));
 
 	rc = crypto_session(x.first, &slot, &sa->crypto_session);
 	if (rc != 0)
@@ -252,7 +259,19 @@ sa_create(const struct cfg_sa *given, unsigned int n_workers, uint16_t iv_offset
 	sa->family = c.src.family;
 	sa->inbound = c.inbound;
 	sa->natt = c.natt;
+	sa->transport = c.transport;
+	sa->natt_sport_be = rte_cpu_to_be_16(c.natt_sport);
+	sa->natt_dport_be = rte_cpu_to_be_16(c.natt_dport);
 	sa->esn = c.esn;
+	sa->fragment_after = c.fragment == CFG_FRAGMENT_AFTER;
+	sa->df = (uint8_t)c.df;
+	sa->dscp = c.dscp;
+	sa->soft = c.soft;
+	sa->hard = c.hard;
+	sa->metered = c.hard.bytes != 0 || c.hard.packets != 0;
+	sa->tfc_pad_to = c.tfc_pad_to;
+	sa->dummy_ms = c.dummy_ms;
+	sa->keepalive_s = c.keepalive_s;
 	sa->sqh_len = c.esn ? 4 : 0;
 	sa->aead = cipher->kind == ALG_AEAD;
 	sa->iv_len = cipher->iv_len;
@@ -311,4 +330,12 @@ sa_stats_sum(const struct sa *sa, struct sa_stats *out)
 		for (unsigned int i = 0; i < SA_REASONS; i++)
 			out->ended[i] += s->ended[i];
 	}
+}
+
+uint32_t
+sa_inner_mtu(const struct sa *sa, uint32_t mtu)
+{
+	if (sa->transport)
+		return alg_transport_payload(sa->cipher, sa->auth, sa->family, sa->natt, 0, mtu);
+	return alg_inner_mtu(sa->cipher, sa->auth, sa->family, sa->natt, mtu);
 }

@@ -43,6 +43,9 @@ struct sa {
 	uint8_t family;              // of the outer header
 	bool inbound;                //
 	bool natt;                   // UDP encapsulation
+	bool transport;              // transport mode
+	uint16_t natt_sport_be;      //
+	uint16_t natt_dport_be;      //
 	bool esn;                    //
 	uint8_t iv_kind;             // enum sa_iv
 	uint8_t iv_len;              // bytes
@@ -50,6 +53,11 @@ struct sa {
 	uint8_t align;               // of the ciphertext, bytes
 	uint8_t sqh_len;             // 4 with ESN: high half that librte_ipsec appends
 	bool aead;                   //
+	bool fragment_after;         // outbound: what is too big is sealed whole, then cut
+	uint8_t df;                  // outbound, enum cfg_df
+	uint8_t dscp;                // outbound: 0…63 or CFG_DSCP_COPY
+	bool metered;                // has a hard lifetime in bytes or packets
+	uint16_t tfc_pad_to;         // outbound: inner packets are padded to this, 0: not
 	uint8_t hdr_len;             // outbound: outer IP and UDP header, bytes
 	uint16_t index;              // into the tables' list of SAs
 	uint64_t iv[2];              //
@@ -64,6 +72,10 @@ struct sa {
 	_Atomic uint64_t limit;
 	// Inbound: serialises librte_ipsec's process and our window.
 	rte_spinlock_t lock;
+	// Hard lifetimes: what has been used, and whether it is over.
+	_Atomic uint64_t used_bytes;
+	_Atomic uint64_t used_packets;
+	atomic_bool expired;
 	struct replay *replay;
 
 	// Cold.
@@ -74,6 +86,16 @@ struct sa {
 	enum alg_id auth;
 	uint64_t end;              // last sequence number there is
 	struct state_sa *record;   // outbound: in the state file, NULL without one
+	struct cfg_lifetime soft;  //
+	struct cfg_lifetime hard;  //
+	bool soft_told;            // control thread
+	bool hard_told;            //
+	uint32_t dummy_ms;         // outbound: a dummy packet after so long a silence, 0: none
+	uint16_t keepalive_s;      // outbound NAT-T, 0: none
+	struct {
+		uint64_t sequence; // worker 0: at its last look …
+		uint64_t since;    // … which was the same since (TSC)
+	} quiet[2];                // for dummy packets, for keepalives
 	uint64_t seen_sequence;    // control thread: at its last look
 	uint8_t warned;            // control thread: marks of use already told
 	void *crypto_session;      //
@@ -118,5 +140,29 @@ sa_sequence_take(struct sa *sa, uint16_t n)
 	return (uint16_t)take;
 }
 
+/**
+ * Use up some of an SA's lifetime. A packet that would go beyond the hard end is
+ * refused, and so is everything after it.
+ * @param bytes  of the inner packet
+ */
+static inline bool
+sa_lifetime_take(struct sa *sa, uint32_t bytes)
+{
+	if (unlikely(atomic_load_explicit(&sa->expired, memory_order_relaxed)))
+		return false;
+	if (likely(!sa->metered))
+		return true;
+	if ((sa->hard.packets != 0 && atomic_fetch_add(&sa->used_packets, 1) >= sa->hard.packets) ||
+	    (sa->hard.bytes != 0 &&
+	     atomic_fetch_add(&sa->used_bytes, bytes) + bytes > sa->hard.bytes)) {
+		atomic_store(&sa->expired, true);
+		return false;
+	}
+	return true;
+}
+
 /** All workers' counters of an SA added up. */
 void sa_stats_sum(const struct sa *sa, struct sa_stats *out);
+
+/** Largest packet to be sealed whose ESP packet fits an MTU. @return 0: none */
+uint32_t sa_inner_mtu(const struct sa *sa, uint32_t mtu);

@@ -62,7 +62,7 @@ tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
 	s->len = RTE_MIN(m->data_len, FRAME_MAX);
 	memcpy(s->b, rte_pktmbuf_mtod(m, void *), s->len);
 	n_sent++;
-	w->ports[w->tables->port_index[m->port]].sent_on++;
+	w->ports[m->port].sent_on++;
 	assert_ptr_equal(pkt(m)->sa, NULL);
 	assert_int_equal(m->data_len, m->pkt_len);
 	if (m->pool != NULL)
@@ -72,7 +72,7 @@ tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
 void
 drop(struct worker *w, struct rte_mbuf *m, enum drop_reason why)
 {
-	w->ports[w->tables->port_index[m->port]].ended[why]++;
+	w->ports[m->port].ended[why]++;
 	n_fake_drops[why]++;
 	if (m->pool != NULL)
 		rte_pktmbuf_free(m);
@@ -144,9 +144,6 @@ fake_start(void)
 	nexthops[4] = (struct nexthop){ NEXTHOP_GATEWAY, 0, A("2001:db8::fe"), NULL };
 	nexthops[5] = (struct nexthop){ NEXTHOP_LOCAL, 0, { 0 }, NULL };
 	nexthops[6] = (struct nexthop){ NEXTHOP_DISCARD, 0, { 0 }, NULL };
-	memset(tables.port_index, 255, sizeof(tables.port_index));
-	tables.port_index[10] = 0;
-	tables.port_index[11] = 1;
 	tables.n_ports = 2;
 	tables.ports = ports;
 	tables.n_nexthops = 7;
@@ -183,7 +180,7 @@ fake_packet(const void *data, uint16_t len, uint8_t family)
 	memset(pkt(m), 0, sizeof(struct pkt));
 	pkt(m)->family = family;
 	pkt(m)->nexthop = PKT_NO_NEXTHOP;
-	m->port = 10;
+	m->port = 0;
 	n_given++;
 	return m;
 }
@@ -198,7 +195,7 @@ exact_packet(const void *data, uint16_t len, uint8_t family)
 		memcpy(e->m.buf_addr, data, len);
 	e->m.buf_len = e->m.data_len = len;
 	e->m.pkt_len = len;
-	e->m.port = 10;
+	e->m.port = 0;
 	e->m.nb_segs = 1;
 	e->m.priv_size = sizeof(e->p);
 	e->p.family = family;

@@ -296,7 +296,7 @@ test_sorting(void **state)
 	m = packet("192.0.2.7", "192.0.2.1", 17, udp, 32);
 	pkt(m)->flags = PKT_FIRST_FRAGMENT;
 	take(m);
-	assert_int_equal(n_fake_drops[DROP_ip_fragment], 1);
+	assert_int_equal(n_fake_drops[DROP_frag_bad], 1);
 	sum = cksum_data(icmp, 16);
 	memcpy(icmp + 2, &sum, 2);
 	take(packet("192.0.2.7", "192.0.2.1", 1, icmp, 16)); // a reply
