@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ESP in tunnel mode, written from the RFCs on top of python-cryptography.
+"""ESP in tunnel and transport mode, written from the RFCs on top of python-cryptography.
 
 The oracle of the black-box tests: it shares no line with sgw or with DPDK.
 scapy and tshark check it in turn (test/interop/wire.py). It works on bytes:
@@ -62,7 +62,8 @@ def key_bytes(text):
 
 class Sa:
     def __init__(self, spi, cipher, key=b"", auth=None, auth_key=b"", esn=False, natt=False,
-                 src=None, dst=None, name=None, sport=4500, dport=4500):
+                 src=None, dst=None, name=None, sport=4500, dport=4500,
+                 transport=False):
         self.spi, self.cipher, self.auth, self.esn, self.natt = spi, cipher, auth, esn, natt
         self.kind, salt, self.iv_len, self.align, self.icv_len = CIPHERS[cipher]
         self.raw_key, self.raw_auth_key = key, auth_key
@@ -73,7 +74,7 @@ class Sa:
         self.src = ipaddress.ip_address(src) if src else None
         self.dst = ipaddress.ip_address(dst) if dst else None
         self.name = name or f"s{spi:x}"
-        self.sport, self.dport = sport, dport
+        self.sport, self.dport, self.transport = sport, dport, transport
 
     @classmethod
     def from_config(cls, d):
@@ -83,11 +84,12 @@ class Sa:
                    key_bytes(d["auth-key"]) if "auth-key" in d else b"",
                    d.get("esn") == "true", d.get("encapsulation") == "udp", d["src"], d["dst"],
                    d.get("name"), int(d.get("udp-source-port", 4500)),
-                   int(d.get("udp-destination-port", 4500)))
+                   int(d.get("udp-destination-port", 4500)), d.get("mode") == "transport")
 
     def to_config(self, extra=""):
         """The entry for `sad` as one line of YAML."""
-        out = f'name: {self.name}, spi: 0x{self.spi:x}, src: "{self.src}", dst: "{self.dst}", mode: tunnel'
+        out = f'name: {self.name}, spi: 0x{self.spi:x}, src: "{self.src}", dst: "{self.dst}", '
+        out += f"mode: {'transport' if self.transport else 'tunnel'}"
         if self.kind in ("gcm", "chacha"):
             out += f', aead: {self.cipher}, key: "hex:{self.raw_key.hex()}"'
         else:
@@ -98,8 +100,11 @@ class Sa:
         if self.esn:
             out += ", esn: true"
         if self.natt:
-            out += (f", encapsulation: udp, udp-source-port: {self.sport}, "
-                    f"udp-destination-port: {self.dport}")
+            out += ", encapsulation: udp"
+            if self.sport != 4500:
+                out += f", udp-source-port: {self.sport}"
+            if self.dport != 4500:
+                out += f", udp-destination-port: {self.dport}"
         return "{ " + out + (", " + extra if extra else "") + " }"
 
     # -- the cryptography ---------------------------------------------------
@@ -220,6 +225,81 @@ def outer(sa, esp, tos=0, ttl=64, ident=0, df=False):
     return ip_header(sa.src, sa.dst, 50, len(esp), tos, ttl, ident, df) + esp
 
 
+def skip6(ip, kinds=(0, 43, 60)):
+    """Behind the IPv6 extension headers of these kinds: (offset, next header, where that stands)."""
+    at, off = 6, 40
+    while ip[at] in kinds and off + 8 <= len(ip):
+        at, off = off, off + 8 * (ip[off + 1] + 1)
+    return off, ip[at], at
+
+
+def transport(sa, ip, seq, **kw):
+    """A packet with its upper layer sealed (RFC 4303 section 3.1.1), in UDP where the SA says so."""
+    if ip[0] >> 4 == 4:
+        off, proto, at = (ip[0] & 15) * 4, ip[9], 9
+    else:
+        off, proto, at = skip6(ip)
+    e = sa.seal(ip[off:], seq, next_header=proto, **kw)
+    if sa.natt:
+        e = outer(sa, e)[20 if ip[0] >> 4 == 4 else 40:]
+    head = ip[:at] + bytes([17 if sa.natt else 50]) + ip[at + 1:off]
+    if ip[0] >> 4 == 6:
+        return head[:4] + struct.pack("!H", off - 40 + len(e)) + head[6:] + e
+    head = head[:2] + struct.pack("!H", off + len(e)) + head[4:10] + b"\0\0" + head[12:]
+    return head[:10] + csum(head) + head[12:] + e
+
+
+# -- fragments ----------------------------------------------------------------
+
+
+def options_copied(options):
+    """The IPv4 options of later fragments: RFC 791 section 3.1, copied flag."""
+    out, at = b"", 0
+    while at < len(options) and options[at] != 0:
+        n = 1 if options[at] == 1 else options[at + 1]
+        if options[at] & 0x80:
+            out += options[at:at + n]
+        at += n
+    return out + b"\0" * (-len(out) % 4)
+
+
+def cut(ip, bounds, ident=0x1234, copy_options=True):
+    """Fragments of a packet, cut at these offsets of its payload (RFC 791 3.2, RFC 8200 4.5)."""
+    if ip[0] >> 4 == 6:
+        off, proto, at = skip6(ip, (0, 43))
+        data, out = ip[off:], []
+        for a, b in zip([0, *bounds], [*bounds, len(data)]):
+            head = ip[:at] + b"\x2c" + ip[at + 1:off] + struct.pack("!BBHI", proto, 0, a | (b < len(data)), ident)
+            out.append(head[:4] + struct.pack("!H", len(head) - 40 + b - a) + head[6:] + data[a:b])
+        return out
+    hl = (ip[0] & 15) * 4
+    data, out = ip[hl:], []
+    base, = struct.unpack("!H", ip[6:8])
+    for a, b in zip([0, *bounds], [*bounds, len(data)]):
+        opts = ip[20:hl] if a == 0 or not copy_options else options_copied(ip[20:hl])
+        h = bytes([0x40 | (20 + len(opts)) // 4, ip[1]]) + struct.pack(
+            "!H2sH", 20 + len(opts) + b - a, ip[4:6], base + a // 8 | (0x2000 if b < len(data) else 0)) + \
+            ip[8:10] + b"\0\0" + ip[12:20] + opts
+        out.append(h[:10] + csum(h) + h[12:] + data[a:b])
+    return out
+
+
+def fragments(ip, mtu, ident=0x1234):
+    """As a router or source cuts: every fragment as long as the MTU lets it be."""
+    if len(ip) <= mtu:
+        return [ip]
+    v6 = ip[0] >> 4 == 6
+    hl = skip6(ip, (0, 43))[0] if v6 else (ip[0] & 15) * 4
+    later = hl + 8 if v6 else 20 + len(options_copied(ip[20:hl]))
+    first, total, bounds = hl + 8 if v6 else hl, len(ip) - hl, []
+    at, head = 0, first
+    while total - at > mtu - head:
+        at += (mtu - head) // 8 * 8
+        bounds.append(at)
+        head = later
+    return cut(ip, bounds, ident)
+
+
 def split_outer(ip):
     """@return (source, destination, True if in UDP 4500, ESP bytes, dict of header fields),
     or None when the packet is no ESP."""
@@ -233,9 +313,10 @@ def split_outer(ip):
         total = 40 + struct.unpack("!H", ip[4:6])[0]
         if total > len(ip):
             return None
-        proto, src, dst, body = ip[6], ip[8:24], ip[24:40], ip[40:total]
+        off, proto, _ = skip6(ip)
+        src, dst, body = ip[8:24], ip[24:40], ip[off:total]
         info = {"tos": (struct.unpack("!H", ip[:2])[0] >> 4) & 255, "ttl": ip[7], "df": None,
-                "hl": 40, "flow": struct.unpack("!I", ip[:4])[0] & 0xfffff}
+                "hl": off, "flow": struct.unpack("!I", ip[:4])[0] & 0xfffff}
     else:
         return None
     info["len"] = total

@@ -3,8 +3,12 @@
 """What scripts/lab checks that is awkward in a shell. Exit status 0: holds.
 A line that starts with "= " is the note that scripts/lab prints beside the check."""
 import collections
+import errno
 import json
 import os
+import select
+import socket
+import struct
 import sys
 import time
 
@@ -248,6 +252,104 @@ def cmd_foreign(*paths):
         if frames:
             fail(f"{path}: {len(frames)} frames that do not belong there, the first:",
                  frames[0].hex())
+
+
+def echo_socket(v6):
+    family, proto = (socket.AF_INET6, socket.IPPROTO_ICMPV6) if v6 else (socket.AF_INET, socket.IPPROTO_ICMP)
+    s = socket.socket(family, socket.SOCK_RAW, proto)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 21)
+    # 3: IP_PMTUDISC_PROBE: DF always, and whatever the kernel has learned of the path is not asked
+    if v6:
+        s.setsockopt(socket.IPPROTO_IPV6, 23, 3)
+        s.setsockopt(socket.IPPROTO_IPV6, 62, 1)  # IPV6_DONTFRAG
+    else:
+        s.setsockopt(socket.IPPROTO_IP, 10, 3)
+    return s
+
+
+def sweep_once(s, to, v6, ident, sizes, passed, told):
+    """An echo request of each size; what is answered goes into passed, MTUs of errors into told."""
+    refused = set()
+
+    def listen(seconds):
+        end = time.time() + seconds
+        while (left := end - time.time()) > 0:
+            if not select.select([s], [], [], left)[0]:
+                return
+            data, peer = s.recvfrom(65535)
+            if not v6:
+                data = data[(data[0] & 15) * 4:]
+            if len(data) < 8:
+                continue
+            kind, code, _, a, b = struct.unpack("!BBHHH", data[:8])
+            if kind == (129 if v6 else 0) and a == ident and peer[0] == to and \
+                    len(data) + (40 if v6 else 20) == b and data[8:] == esp.test_key(f"{b}", 1) * (len(data) - 8):
+                passed.add(b)
+            elif (kind, code) == ((2, 0) if v6 else (3, 4)):
+                told.add(struct.unpack("!I", data[4:8])[0] if v6 else b)
+    for size in sizes:
+        n = size - (48 if v6 else 28)
+        body = struct.pack("!BBHHH", 128 if v6 else 8, 0, 0, ident, size) + esp.test_key(f"{size}", 1) * n
+        if not v6:
+            body = body[:2] + esp.csum(body) + body[4:]
+        try:
+            s.sendto(body, (to, 0))
+        except OSError as e:
+            if e.errno != errno.EMSGSIZE:
+                raise
+            refused.add(size)
+        listen(0.001)
+    listen(0.7)
+    return refused
+
+
+def cmd_sweep(to, first, last, mtu):
+    """Echo requests with DF of every size: all up to the MTU pass, none above, and who is told an
+    MTU is told this one. Sizes above that of the own link the kernel itself refuses."""
+    v6, first, last, mtu = ":" in to, int(first), int(last), int(mtu)
+    passed, told, refused = set(), set(), set()
+    with echo_socket(v6) as s:
+        for attempt in range(3):
+            left = [n for n in range(first, last + 1) if n not in passed and (attempt == 0 or n <= mtu)]
+            if left:
+                refused |= sweep_once(s, to, v6, os.getpid() & 0xffff, left, passed, told)
+    want = set(range(first, mtu + 1))
+    if passed != want or told != {mtu} or refused != set(range(1501, last + 1)):
+        fail(f"not passed: {sorted(want - passed)}", f"passed: {sorted(passed - want)}", f"told MTUs: {sorted(told)}",
+             f"refused by the kernel: {sorted(refused)}")
+    note(f"{first} to {mtu} pass, {mtu + 1} to 1500 are told {mtu}")
+
+
+def cmd_echo():
+    """Sends UDP datagrams back to where they came from, until it is stopped."""
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        s.bind(("::", 3000))
+        while True:
+            s.sendto(*s.recvfrom(65535))
+
+
+def cmd_datagrams(to, length, count):
+    """Datagrams there and back, whole."""
+    length, count, lost = int(length), int(count), []
+    with socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(1)
+        for n in range(count + 1):
+            data = esp.test_key(f"{to} {n}", length)
+            try:
+                s.sendto(data, (to, 3000))
+                if s.recv(65535) != data:
+                    fail(f"datagram {n} came back changed")
+            except TimeoutError:
+                lost.append(n)
+    # the first may be what the path's MTU is learned by
+    if set(lost) - {0}:
+        fail(f"lost: {lost} of {count + 1}")
+    note(f"{count} of {length} bytes there and back")
+
+
+def cmd_count(reason, *names):
+    print(sum(sgw.telemetry(name, "/sgw/drop/list").get(reason, 0) for name in names))
 
 
 def main():

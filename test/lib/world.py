@@ -26,7 +26,7 @@ def ends(family):
 
 def config(name="t", sad=(), spd=(), tunnels=(), routes=(), neighbours=None, ports=None,
            system="", lab="allow-nonce-reuse: lab-only, allow-published-keys: lab-only",
-           mtu=1500, base_routes=True):
+           mtu=1500, base_routes=True, mtu1=None):
     """An sgw.yaml of the little world. Every list holds lines of YAML."""
     if neighbours is None:
         neighbours = [
@@ -40,7 +40,7 @@ def config(name="t", sad=(), spd=(), tunnels=(), routes=(), neighbours=None, por
             f'p0: {{ device: "net_pcap0,rx_pcap=send.p0.pcap,tx_pcap=got.p0.pcap", mac: "{MAC0}", '
             f'addresses: [10.10.0.254/24, "fd10::254/64"], mtu: {mtu} }}',
             f'p1: {{ device: "net_pcap1,rx_pcap=send.p1.pcap,tx_pcap=got.p1.pcap", mac: "{MAC1}", '
-            f'addresses: [{LOCAL4}/24, "{LOCAL6}/64"], mtu: {mtu} }}',
+            f'addresses: [{LOCAL4}/24, "{LOCAL6}/64"], mtu: {mtu1 or mtu} }}',
         ]
     if base_routes:
         routes = ["{ to: 10.10.0.0/16, via: 10.10.0.1 }", '{ to: "fd10::/32", via: "fd10::1" }',
