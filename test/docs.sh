@@ -74,6 +74,26 @@ for yaml in "$dir"/*.yaml; do
 	check "the example $(basename "$yaml") loads" sh -c "cat $dir/said; [ \"\$(cat $dir/said)\" = 'exit status 0' ]"
 done
 
+# Every test that conformance.md names is there.
+named() { # named KIND WHAT
+	case $1 in
+	golden) # at least one folder fits; the star is expanded on purpose
+		for d in "$top"/test/golden/$2; do [ -e "$d/sgw.yaml" ] && return 0; done
+		return 1
+		;;
+	unit) grep -qE "[( ]${2#*:}\)" "$top/test/unit/test_${2%%:*}.c" ;;
+	interop) [ -e "$top/test/interop/$2" ] && grep -qw -e "${2%.py}" "$top/scripts/test" ;;
+	smoke) [ -e "$top/test/smoke/$2" ] ;;
+	config) [ -e "$top/test/config/$2.yaml" ] && [ -e "$top/test/config/$2.expect" ] ;;
+	lab) grep -qF "check \"$2\"" "$top/scripts/lab" ;;
+	esac
+}
+grep -oE '`(golden|unit|interop|smoke|config|lab) [^`]+`' "$top/docs/conformance.md" | tr -d '`' | sort -u >"$dir/named"
+check "conformance.md names tests" [ "$(wc -l <"$dir/named")" -gt 100 ]
+while read -r kind what; do
+	check "conformance.md names a test that is there: $kind $what" named "$kind" "$what"
+done <"$dir/named"
+
 # No link to a file that is not there.
 for md in "$top"/*.md "$top"/docs/*.md; do
 	for link in $(grep -oE '\]\([^)#]+' "$md" | cut -c3- | grep -v '^http'); do

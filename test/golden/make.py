@@ -16,108 +16,15 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
-import esp
-import world as w
-from esp import csum, hop, udp
-
-CASES = {}
-H4, H6 = "10.10.0.1", "fd10::1"            # a host in the clear
-R4, R6 = "10.20.0.7", "fd20::7"            # one behind the peer
-OWN4, OWN6 = "10.10.0.254", "fd10::254"    # sgw, to the clear
-BASE_SPD = [w.policy_in("10.20.0.0/16", "10.10.0.0/16"), w.policy_in("fd20::/32", "fd10::/32"),
-            w.policy_out("10.10.0.0/16", "10.20.0.0/16"), w.policy_out("fd10::/32", "fd20::/32")]
-BYPASS = ["{ dir: in, src: 10.0.0.0/8, dst: 10.30.0.0/16, action: bypass }",
-          "{ dir: out, src: 10.0.0.0/8, dst: 10.30.0.0/16, action: bypass }",
-          '{ dir: in, src: "::/0", dst: "fd30::/32", action: bypass }',
-          '{ dir: out, src: "::/0", dst: "fd30::/32", action: bypass }']
-TO_30 = ["{ to: 10.30.0.0/16, via: 192.0.2.2 }", '{ to: "fd30::/32", via: "2001:db8::2" }']
-
-
-def case(name, about, yaml, p0=(), p1=(), want0=(), want1=(), drops=None, idle=None):
-    """drops: {port: {reason: count}}; a count "+" means one or more.
-    want0 or want1 None: what comes out there is not compared."""
-    assert name not in CASES
-    CASES[name] = {
-        "sgw.yaml": f"# {about}\n".encode() + yaml.encode(),
-        "send.p0.pcap": list(p0), "send.p1.pcap": list(p1),
-        **{f"expect.{port}.pcap": list(want) for port, want in (("p0", want0), ("p1", want1))
-           if want is not None},
-        "drops": "".join(f"{port} {reason} {n}\n" for port, of in (drops or {}).items()
-                         for reason, n in of.items()).encode(),
-    }
-    if idle:
-        CASES[name]["idle"] = f"{idle}\n".encode()
-
-
-GCM_IN, GCM_OUT = w.in_sa(0x1001, "aes-gcm-16"), w.out_sa(0x2001, "aes-gcm-16")
-
-
-def base(sa_in=GCM_IN, sa_out=GCM_OUT, more_in="", more_out="", spd=(), **kw):
-    """Policies both ways for both families, one SA each way."""
-    sad = ([sa_in.to_config(more_in)] if sa_in else []) + \
-          ([sa_out.to_config(more_out)] if sa_out else [])
-    return w.config("golden", sad=sad, spd=[*BASE_SPD, *spd], **kw)
-
-
-def sealed(inner, seq, sa=GCM_IN, **kw):
-    """As the peer sends it."""
-    return w.from_peer(esp.outer(sa, sa.seal(inner, seq, **kw)))
-
-
-def out(inner, seq, sa=GCM_OUT, tos=0, df=False):
-    """As sgw must send it: one hop further, outer DF and traffic class of the inner."""
-    inner = hop(inner)
-    return w.to_peer(esp.outer(sa, sa.seal(inner, seq), tos=tos, df=df or inner[0] >> 4 == 6))
-
-
-def good4(n=0, **kw):
-    return udp(R4, H4, 40001, 40002, b"data %d" % n, ident=n + 1, **kw)
-
-
-def good6(n=0, **kw):
-    return udp(R6, H6, 40001, 40002, b"data %d" % n, **kw)
-
-
-def mine4(n=0, **kw):
-    return udp(H4, R4, 40001, 40002, b"data %d" % n, ident=n + 1, **kw)
-
-
-def mine6(n=0, **kw):
-    return udp(H6, R6, 40001, 40002, b"data %d" % n, **kw)
-
-
-def pseudo6(src, dst, proto, data):
-    return esp.a2b(src) + esp.a2b(dst) + struct.pack("!II", len(data), proto) + data
-
-
-def icmp4(src, dst, kind, code, word, data, tos=0, ttl=64, df=False, ident=0):
-    body = struct.pack("!BBHI", kind, code, 0, word) + data
-    body = body[:2] + csum(body) + body[4:]
-    return esp.ip_header(src, dst, 1, len(body), tos, ttl, ident, df) + body
-
-
-def icmp6(src, dst, kind, code, word, data, ttl=64, tos=0):
-    body = struct.pack("!BBHI", kind, code, 0, word) + data
-    body = body[:2] + csum(pseudo6(src, dst, 58, body)) + body[4:]
-    return esp.ip_header(src, dst, 58, len(body), tos, ttl) + body
-
-
-def error4(kind, code, about, word=0, src=OWN4, dst=H4):
-    """An ICMP error of sgw: internetwork control, as much of the packet as 576 bytes hold."""
-    return icmp4(src, dst, kind, code, word, about[:548], tos=0xc0, df=True)
-
-
-def error6(kind, code, about, word=0, src=OWN6, dst=H6):
-    return icmp6(src, dst, kind, code, word, about[:1232])
-
-
-def patch4(ip, at, new):
-    """Change bytes of an IPv4 header and mend its checksum."""
-    hl = max((ip[0] & 15) * 4, 20)
-    ip = ip[:at] + new + ip[at + len(new):]
-    ip = ip[:10] + b"\0\0" + ip[12:]
-    return ip[:10] + csum(ip[:hl]) + ip[12:]
+sys.path.insert(0, HERE)
+import kit
+from kit import (BASE_SPD, BROADCAST, BYPASS, CASES, GCM_IN, GCM_OUT, H4, H6, OWN4, OWN6, R4, R6, TO_30, ZERO,
+                 arp, base, case, csum, error4, error6, esp, good4, good6, hop, icmp4, icmp6, mine4, mine6, ns, out,
+                 out_own, patch4, sealed, udp, w)
+import fragments
+import router
+import transport
+import vlan
 
 
 # -- the good ways --------------------------------------------------------------------------------
@@ -218,20 +125,6 @@ def ecn_in():
 
 # -- Ethernet, ARP, ND ----------------------------------------------------------------------------
 
-def arp(op, sha, sip, tha, tip, dst=None, src=None):
-    return (esp.mac(dst or tha) + esp.mac(src or sha) + b"\x08\x06" + struct.pack("!HHBBH", 1, 0x800, 6, 4, op) +
-            esp.mac(sha) + esp.a2b(sip) + esp.mac(tha) + esp.a2b(tip))
-
-
-BROADCAST, ZERO = "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00"
-
-
-def ns(src, target, mac_opt, dst=None):
-    group = "ff02::1:ff" + f"{esp.a2b(target)[13]:02x}:{esp.a2b(target)[14]:02x}{esp.a2b(target)[15]:02x}"
-    opt = b"\1\1" + esp.mac(mac_opt) if mac_opt else b""
-    return icmp6(src, dst or group, 135, 0, 0, esp.a2b(target) + opt, ttl=255)
-
-
 def link():
     case("eth", "frames that are too short, too long, for others, of other types, tagged", base(),
          p1=[w.from_peer(good4())[:13], esp.mac(w.MAC1),
@@ -320,20 +213,6 @@ def ip():
              ((2, error4(11, 0, good4(0, ttl=1), dst=R4), 0xc0),
               (3, error6(3, 0, good6(0, ttl=1), dst=R6), 0))],
          drops={"p0": {"ip_ttl": 3}, "p1": {"ip_ttl": 2}})
-    frag = patch4(udp(H4, OWN4, 1, 2, b"x" * 16), 6, b"\x20\x00")
-    later = patch4(udp(H4, OWN4, 1, 2, b"x" * 16), 6, b"\x00\x02")
-    cut = esp.outer(GCM_IN, GCM_IN.seal(good4(), 1))
-    case("ip-fragment", "fragments to us, of ESP too, are not put together; of others they pass",
-         bypass, p0=[w.from_host(frag), w.from_host(later),
-                     w.from_host(patch4(to30, 6, b"\x20\x00")), w.from_host(patch4(to30, 6, b"\x00\x02"))],
-         p1=[w.from_peer(patch4(cut, 6, b"\x20\x00")), w.from_peer(patch4(cut, 6, b"\x00\x02"))],
-         want1=[w.to_peer(hop(patch4(to30, 6, b"\x20\x00"))), w.to_peer(hop(patch4(to30, 6, b"\x00\x02")))],
-         drops={"p0": {"ip_fragment": 2}, "p1": {"ip_fragment": 2}})
-    case("ip-fragment-ports", "a later fragment shows no ports: it passes no policy that wants some",
-         base(spd=["{ dir: out, src: 10.10.0.0/16, dst: 10.20.0.0/16, proto: udp, dport: 53, "
-                   "action: discard, priority: 10 }"]),
-         p0=[w.from_host(patch4(mine4(), 6, b"\x20\x00")), w.from_host(patch4(mine4(), 6, b"\x00\x02"))],
-         want1=[out(patch4(mine4(), 6, b"\x20\x00"), 1)], drops={"p0": {"ip_fragment_ports": 1}})
 
 
 def local():
@@ -543,8 +422,9 @@ def sizes():
     case("size-gcm", "the largest inner packet over GCM and IPv4 is 1446 bytes; the source is told",
          base(), p0=[w.from_host(p) for p in (fit, big, fit6, big6, nodf)],
          want0=[w.to_host(error4(3, 4, hop(big), word=1446)), w.to_host(error6(2, 0, hop(big6), word=1446))],
-         want1=[out(fit, 1, df=True), out(fit6, 2)],
-         drops={"p0": {"too_big": 2, "needs_fragment": 1}})
+         want1=[out(fit, 1, df=True), out(fit6, 2)] +
+         [out_own(p, n) for n, p in enumerate(esp.fragments(hop(nodf), 1446), 3)],
+         drops={"p0": {"too_big": 2, "frag_split": 1}})
     for name, cipher, auth, family, natt, mtu in (
             ("gcm-6", "aes-gcm-16", None, 6, False, 1426), ("gcm-natt", "aes-gcm-16", None, 4, True, 1438),
             ("cbc-sha1", "aes-cbc", "hmac-sha1-96", 4, False, 1438),
@@ -569,7 +449,8 @@ def sizes():
                               f'{{ port: p1, address: 192.0.2.2, mac: "{w.PEER}" }}']),
          p0=[w.from_host(clear), w.from_host(patch4(clear, 6, b"\0\0"))],
          want0=[w.to_host(error4(3, 4, hop(clear), word=1400))],
-         drops={"p0": {"too_big": 1, "needs_fragment": 1}})
+         want1=[w.to_peer(p) for p in esp.fragments(hop(patch4(clear, 6, b"\0\0")), 1400)],
+         drops={"p0": {"too_big": 1, "frag_split": 1}})
 
 
 def neighbours():
@@ -592,6 +473,41 @@ def neighbours():
          p1=[sealed(udp(R4, f"10.10.{1 + n // 250}.{1 + n % 250}", 1, 2), n + 1) for n in range(9000)] +
          [sealed(good4(), 9001)],
          want0=None, drops={"p1": {"neigh_queue_full": "+", "neigh_table_full": "+", "stopping": "+"}})
+
+
+def mixtures():
+    """Here, so that the IVs of older cases stay."""
+    # all traffic into the tunnel: neighbours, pings to us, IKE and the way to the peer stay where they are
+    ask = arp(1, w.HOST, H4, ZERO, OWN4, dst=BROADCAST)
+    ping, pong = (icmp4(a, b, kind, 0, 9, b"here", ident=5) for a, b, kind in ((H4, OWN4, 8), (OWN4, H4, 0)))
+    world, world_back = udp(H4, "203.0.113.9", 1, 2, b"out"), udp("203.0.113.9", H4, 2, 1, b"back")
+    case("route-default", "0.0.0.0/0 and ::/0 into a tunnel: nobody is locked out",
+         w.config("golden", sad=[GCM_IN.to_config("reqid: 100"), GCM_OUT.to_config("reqid: 100")],
+                  tunnels=[f'ipsec0: {{ local: {w.LOCAL4}, remote: {w.REMOTE4}, reqid: 100 }}'],
+                  routes=["{ to: 0.0.0.0/0, tunnel: ipsec0 }", '{ to: "::/0", tunnel: ipsec0 }']),
+         p0=[ask, w.from_host(ping), w.from_host(world), w.from_host(mine6())],
+         p1=[arp(1, w.PEER, w.REMOTE4, ZERO, w.LOCAL4, dst=BROADCAST), w.from_peer(udp(w.REMOTE4, w.LOCAL4, 500, 500, b"IKE")),
+             sealed(world_back, 1), sealed(good6(), 2)],
+         want0=[arp(2, w.MAC0, OWN4, w.HOST, H4), w.to_host(pong), w.to_host(hop(world_back)), w.to_host(hop(good6()))],
+         want1=[out(world, 1), out(mine6(), 2), arp(2, w.MAC1, w.LOCAL4, w.PEER, w.REMOTE4)],
+         drops={"p0": {"arp_taken": 1}, "p1": {"arp_taken": 1, "ike_ignored": 1}})
+    many = [w.in_sa(0x1100 + n, *a, natt=n % 3 == 2) for n, a in enumerate(w.every_algorithm())]
+    send, clear, seqs, want = [], [], {}, {}  # a burst leaves SA by SA, each in order, the clear ones last
+    for n in range(27):
+        sa = many[n * 7 % 19 * 2]
+        seqs[sa.spi] = seqs.get(sa.spi, 0) + 1
+        send.append(sealed((good4, good6)[n % 2](n), seqs[sa.spi], sa))
+        want.setdefault(sa.spi, []).append(w.to_host(hop((good4, good6)[n % 2](n))))
+        if n % 14 == 3:
+            send.append(sealed(good4(n), n, w.in_sa(0x7777, "aes-gcm-16")))
+        if n % 14 == 4:
+            clear.append(udp("10.40.0.1", "10.30.0.1", 1, n))
+            send.append(w.from_peer(clear[-1]))
+    case("burst-mixed", "SAs of many algorithms in one burst with unknown SPIs and clear text", w.config(
+        "golden", sad=[sa.to_config() for sa in many], routes=["{ to: 10.30.0.0/16, via: 10.10.0.1 }"],
+        spd=[*BASE_SPD[:2], *BYPASS[:2]]),
+        p1=send, want0=[p for of_sa in want.values() for p in of_sa] + [w.to_host(hop(p)) for p in clear],
+        drops={"p1": {"esp_no_sa": 2}})
 
 
 def write(folder):
@@ -620,7 +536,8 @@ def deterministic():
 
 def main():
     deterministic()
-    for group in (good_ways, link, ip, local, esp_in, esp_inside, esp_out, policy, routes, sizes, neighbours):
+    for group in (good_ways, link, ip, local, esp_in, esp_inside, esp_out, policy, routes, sizes, neighbours,
+                  *fragments.groups(), *router.groups(), *transport.groups(), *vlan.groups(), mixtures):
         group()
     if sys.argv[1:] == ["--check"]:
         bad = []
