@@ -71,26 +71,47 @@ tunnel_find(const struct tables *t, uint8_t family, const struct quote *q)
 	return NULL;
 }
 
+// Of which tunnel is this an ICMP too big? NULL: of none, or it is something else.
+static const struct tunnel *
+notice_read(const struct tables *t, struct rte_mbuf *m, uint32_t *mtu)
+{
+	const struct pkt *p = pkt(m);
+	const uint8_t *icmp = rte_pktmbuf_mtod_offset(m, uint8_t *, p->l4_off);
+	uint32_t left = m->pkt_len - p->l4_off;
+	struct quote q;
+
+	if (p->proto != (p->family == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6) || left < ICMP_LEN ||
+	    (p->flags & PKT_FRAGMENT))
+		return NULL;
+	if (p->family == 4 && icmp[0] == 3 && icmp[1] == 4)
+		*mtu = (uint32_t)(icmp[6] << 8 | icmp[7]);
+	else if (p->family == 6 && icmp[0] == 2)
+		*mtu = (uint32_t)icmp[4] << 24 | (uint32_t)icmp[5] << 16 | (uint32_t)icmp[6] << 8 | icmp[7];
+	else
+		return NULL;
+	if (!quote_read(p->family, icmp + ICMP_LEN, left - ICMP_LEN, &q))
+		return NULL;
+	return tunnel_find(t, p->family, &q);
+}
+
+bool
+pmtu_is_notice(const struct tables *t, struct rte_mbuf *m)
+{
+	size_t off = pkt(m)->family == 4 ? offsetof(struct rte_ipv4_hdr, dst_addr) :
+					   offsetof(struct rte_ipv6_hdr, dst_addr);
+	uint32_t mtu;
+
+	return notice_read(t, m, &mtu) != NULL &&
+	       tables_is_own(t, pkt(m)->family, rte_pktmbuf_mtod_offset(m, void *, off));
+}
+
 void
 pmtu_learn(struct worker *w, struct rte_mbuf *m)
 {
 	const struct pkt *p = pkt(m);
-	const uint8_t *icmp = rte_pktmbuf_mtod_offset(m, uint8_t *, p->l4_off);
-	uint32_t left = m->pkt_len - p->l4_off, mtu;
-	const struct tunnel *t;
-	struct quote q;
+	uint32_t mtu;
+	const struct tunnel *t = notice_read(w->tables, m, &mtu);
 
-	if (left < ICMP_LEN)
-		return;
-	if (p->family == 4 && icmp[0] == 3 && icmp[1] == 4)
-		mtu = (uint32_t)(icmp[6] << 8 | icmp[7]);
-	else if (p->family == 6 && icmp[0] == 2)
-		mtu = (uint32_t)icmp[4] << 24 | (uint32_t)icmp[5] << 16 | (uint32_t)icmp[6] << 8 | icmp[7];
-	else
-		return;
-	if (!quote_read(p->family, icmp + ICMP_LEN, left - ICMP_LEN, &q))
-		return;
-	t = tunnel_find(w->tables, p->family, &q);
 	if (t == NULL)
 		return;
 	if (mtu < (p->family == 4 ? FLOOR4 : FLOOR6))

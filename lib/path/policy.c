@@ -117,7 +117,9 @@ judge_clear(const struct tables *t, struct rte_mbuf *m, const struct spd_entry *
 {
 	struct pkt *p = pkt(m);
 
-	if (is_nd_exempt(t, m))
+	// A too big about our own ESP comes from any router on the way, in clear; it is
+	// never answered and goes no further (RFC 4301 section 8.2).
+	if (is_nd_exempt(t, m) || pmtu_is_notice(t, m))
 		return -1;
 	if (e != NULL && e->action == CFG_BYPASS) {
 		p->flags |= PKT_BYPASS;

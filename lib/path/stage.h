@@ -75,6 +75,8 @@ uint16_t mss_clamp(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 // pmtu.c
 /** An ICMP too big about our own ESP (m at the IP header): believed, when it fits. */
 void pmtu_learn(struct worker *w, struct rte_mbuf *m);
+/** Is it such a message, to us? Routers on the way know no policy. */
+bool pmtu_is_notice(const struct tables *t, struct rte_mbuf *m);
 /** Largest inner packet of a tunnel at this moment. */
 uint16_t pmtu_inner(const struct worker *w, const struct tunnel *t);
 

@@ -65,6 +65,9 @@ def pmtu():
                   [too_big(o, quoted, n) for n in (floor - 1, 68, 0)], None, spd)
     _, o, spd = ends_of("4")
     quoted = esp.outer(o, o.seal(big4(1400, 1, df=True), 1), df=True)
+    pmtu_case("pmtu-policy", "the same where a policy refuses everything else that comes in clear", o,
+              [too_big(o, quoted, 1400)], 1400 - 54,
+              [*spd, '{ dir: in, src: "192.0.2.96/27", dst: any4, action: discard, priority: 1 }'])
     # 576 leaves 522: IPv6 inside still has its 1280, and no clear port has another limit
     small, four = big6(1280, 2), big4(523, 1, df=True)
     fill = [mine4(n) for n in range(FILL)]
