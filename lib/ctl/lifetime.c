@@ -57,11 +57,36 @@ look_after(struct sa *sa, uint64_t age)
 		   " s; give it a new key", sa->name, s.packets, s.bytes, age);
 }
 
+// A NAT has moved the peer (RFC 3948): told at most once a second.
+static void
+tell_peer(struct sa *sa)
+{
+	char addr[ADDR_STRLEN];
+	struct addr peer;
+	uint16_t port;
+	bool moved;
+
+	rte_spinlock_lock(&sa->lock);
+	moved = sa->peer_moved;
+	sa->peer_moved = false;
+	peer = sa->peer;
+	port = sa->peer_port;
+	rte_spinlock_unlock(&sa->lock);
+	if (moved)
+		log_notice("sa %s: its peer is now seen at %s port %u; what is sent to it goes on to the old "
+			   "place until the SAs are changed", sa->name, addr_format(&peer, addr), port);
+}
+
 void
 lifetime_tick(void)
 {
+	static uint64_t told = UINT64_MAX;
 	uint64_t age = now_s() - start_s;
 
-	for (uint32_t i = 0; i < n_list; i++)
+	for (uint32_t i = 0; i < n_list; i++) {
 		look_after(list[i], age);
+		if (list[i]->inbound && list[i]->natt && age != told)
+			tell_peer(list[i]);
+	}
+	told = age;
 }

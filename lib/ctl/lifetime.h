@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // Lifetimes of SAs (RFC 4301 section 4.4.2.1). Hard ends in bytes and packets are cut
-// by the workers at the packet; here are the seconds, and the soft ends, which are told.
+// by the workers at the packet; here are the seconds, and the soft ends, which are told;
+// and the peers behind a NAT that have moved.
 #pragma once
 
 #include <stdint.h>

@@ -6,9 +6,11 @@
 #include "compat.h"
 #include "neigh.h"
 #include "sa.h"
+#include "stage.h"
 #include "stats.h"
 #include "text.h"
 
+#include <rte_cycles.h>
 #include <rte_mempool.h>
 #include <rte_telemetry.h>
 
@@ -126,7 +128,12 @@ sa_describe(struct sa *sa, struct rte_tel_data *d)
 	} else {
 		rte_tel_data_add_dict_uint(d, "sequence", atomic_load(&sa->sequence));
 		rte_tel_data_add_dict_uint(d, "reserved", atomic_load(&sa->limit));
-		rte_tel_data_add_dict_uint(d, "mtu", sa->tunnel->mtu);
+		uint16_t mtu = pmtu_inner_at(sa->tunnel, rte_rdtsc());
+
+		// Largest packet to be sealed, as the path is now, and TCP's MSS in it.
+		rte_tel_data_add_dict_uint(d, "mtu", mtu);
+		rte_tel_data_add_dict_uint(d, "mss_ipv4", mtu > 40 ? mtu - 40 : 0);
+		rte_tel_data_add_dict_uint(d, "mss_ipv6", mtu > 60 ? mtu - 60 : 0);
 	}
 	add_ended(d, "drops", s.ended, DROP_CLASS_DROP);
 	add_ended(d, "taken", s.ended, DROP_CLASS_TAKEN);

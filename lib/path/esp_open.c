@@ -207,6 +207,30 @@ open_one(struct rte_mbuf *m, struct sa *sa, uint8_t *next_header)
 	return why;
 }
 
+// RFC 3948 section 4 leaves it to the key management to move the peer: here it is only
+// noted, for the control thread to tell.
+static void
+peer_note(struct sa *sa, const struct addr *addr, uint16_t port)
+{
+	if (likely(port == sa->peer_port && memcmp(addr->b, sa->peer.b, sizeof(addr->b)) == 0))
+		return;
+	sa->peer = *addr;
+	sa->peer_port = port;
+	sa->peer_moved = true;
+}
+
+// The outer source, before process() takes the header away.
+static struct addr
+outer_source(struct rte_mbuf *m, uint8_t family)
+{
+	struct addr a = {.family = family};
+	size_t off = family == 4 ? offsetof(struct rte_ipv4_hdr, src_addr) :
+				   offsetof(struct rte_ipv6_hdr, src_addr);
+
+	memcpy(a.b, rte_pktmbuf_mtod_offset(m, void *, off), addr_size(family));
+	return a;
+}
+
 // Everything after the crypto for one group; good packets are appended to out.
 static uint16_t
 open_finish(struct worker *w, struct group *g, struct rte_mbuf **out)
@@ -218,14 +242,20 @@ open_finish(struct worker *w, struct group *g, struct rte_mbuf **out)
 	rte_spinlock_lock(&sa->lock);
 	for (uint16_t i = 0; i < g->n; i++) {
 		struct rte_mbuf *m = g->pkts[i];
+		struct addr source;
 		int why;
 
 		ecn[good] = outer_ecn(m);
+		if (sa->natt)
+			source = outer_source(m, sa->family);
 		why = open_one(m, sa, &next_header[good]);
-		if (unlikely(why >= 0))
+		if (unlikely(why >= 0)) {
 			drop(w, m, (enum drop_reason)why);
-		else
-			g->pkts[good++] = m;
+			continue;
+		}
+		if (sa->natt)
+			peer_note(sa, &source, pkt(m)->sport);
+		g->pkts[good++] = m;
 	}
 	g->n = good;
 	rte_spinlock_unlock(&sa->lock);

@@ -74,10 +74,12 @@ bind_sas(struct worker *w, uint8_t family, struct rte_mbuf **pkts, const struct 
 		pkt(m)->sa = sa;
 		if (sa == NULL)
 			drop(w, m, DROP_esp_no_sa);
-		else if (memcmp(outer_address(m, true), sa->src.b, addr_size(family)) != 0)
-			drop(w, m, DROP_esp_sa_source);
 		else if (sa->natt != !!(pkt(m)->flags & PKT_UDP_ESP))
 			drop(w, m, DROP_esp_sa_encap);
+		// A NAT may give the peer another address at any time; the ICV tells who it is.
+		else if (!(sa->natt && !sa->transport) &&
+			 memcmp(outer_address(m, true), sa->src.b, addr_size(family)) != 0)
+			drop(w, m, DROP_esp_sa_source);
 		else
 			esp[(*n_esp)++] = m;
 	}

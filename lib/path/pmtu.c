@@ -124,11 +124,17 @@ pmtu_learn(struct worker *w, struct rte_mbuf *m)
 }
 
 uint16_t
-pmtu_inner(const struct worker *w, const struct tunnel *t)
+pmtu_inner_at(const struct tunnel *t, uint64_t now)
 {
 	uint64_t until = atomic_load_explicit(&t->path->until, memory_order_acquire);
 
-	if (likely(w->now >= until))
+	if (likely(now >= until))
 		return t->mtu;
 	return RTE_MIN(t->mtu, atomic_load_explicit(&t->path->inner, memory_order_relaxed));
+}
+
+uint16_t
+pmtu_inner(const struct worker *w, const struct tunnel *t)
+{
+	return pmtu_inner_at(t, w->now);
 }

@@ -77,7 +77,9 @@ uint16_t mss_clamp(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 void pmtu_learn(struct worker *w, struct rte_mbuf *m);
 /** Is it such a message, to us? Routers on the way know no policy. */
 bool pmtu_is_notice(const struct tables *t, struct rte_mbuf *m);
-/** Largest inner packet of a tunnel at this moment. */
+/** Largest inner packet of a tunnel at this moment (TSC). */
+uint16_t pmtu_inner_at(const struct tunnel *t, uint64_t now);
+/** The same at w->now. */
 uint16_t pmtu_inner(const struct worker *w, const struct tunnel *t);
 
 // neigh.c

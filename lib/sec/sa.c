@@ -260,6 +260,8 @@ sa_create(const struct cfg_sa *given, unsigned int n_workers, uint16_t iv_offset
 	sa->inbound = c.inbound;
 	sa->natt = c.natt;
 	sa->transport = c.transport;
+	sa->peer = c.src;
+	sa->peer_port = c.natt_sport;
 	sa->natt_sport_be = rte_cpu_to_be_16(c.natt_sport);
 	sa->natt_dport_be = rte_cpu_to_be_16(c.natt_dport);
 	sa->esn = c.esn;

@@ -77,6 +77,11 @@ struct sa {
 	_Atomic uint64_t used_packets;
 	atomic_bool expired;
 	struct replay *replay;
+	// NAT-T, inbound, under the lock: from where the last authentic packet came, which a
+	// NAT may change, and whether that is still to be told.
+	struct addr peer;
+	uint16_t peer_port; // host byte order
+	bool peer_moved;
 
 	// Cold.
 	char name[CFG_NAME_MAX] __rte_cache_aligned;

@@ -29,6 +29,17 @@ import vlan
 
 # -- the good ways --------------------------------------------------------------------------------
 
+def nat_moves():
+    here = w.in_sa(0x1003, "aes-gcm-16", natt=True)
+    moved = esp.Sa(0x1003, "aes-gcm-16", here.raw_key, src="192.0.2.77", dst=w.LOCAL4, natt=True, sport=40000)
+    forged = esp.Sa(0x1003, "aes-gcm-16", bytes(20), src="192.0.2.66", dst=w.LOCAL4, natt=True, sport=6666)
+    case("natt-moved", "a NAT gives the peer another address: its packets pass, and it is told; forgeries move nothing",
+         base(here), p1=[sealed(good4(), 1, here), sealed(good4(1), 2, forged), sealed(good4(2), 2, moved)],
+         want0=[w.to_host(hop(good4())), w.to_host(hop(good4(2)))], drops={"p1": {"esp_auth": 1}},
+         stderr=["sgw: sa s1003: its peer is now seen at 192.0.2.77 port 40000; what is sent to it goes on to the "
+                 "old place until the SAs are changed"])
+
+
 def good_ways():
     case("in-gcm", "both inner families on one SA, opened and forwarded", base(),
          p1=[sealed(good4(), 1), sealed(good6(), 2), sealed(good4(1), 3)],
@@ -536,7 +547,7 @@ def deterministic():
 
 def main():
     deterministic()
-    for group in (good_ways, link, ip, local, esp_in, esp_inside, esp_out, policy, routes, sizes, neighbours,
+    for group in (good_ways, nat_moves, link, ip, local, esp_in, esp_inside, esp_out, policy, routes, sizes, neighbours,
                   *fragments.groups(), *router.groups(), *transport.groups(), *vlan.groups(), mixtures):
         group()
     if sys.argv[1:] == ["--check"]:
