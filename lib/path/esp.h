@@ -47,6 +47,12 @@ void group_drop(struct worker *w, struct group *g, uint16_t from, enum drop_reas
 /** librte_ipsec's prepare. @return false: all of the group was dropped */
 bool group_prepare(struct worker *w, struct group *g);
 
+/** Note each packet's place in the burst, before groups are cut out of it. */
+void burst_number(struct rte_mbuf **pkts, uint16_t n);
+
+/** Put what is left of a burst back in its order: a flow may change its SA within it. */
+void burst_restore(struct rte_mbuf **pkts, uint16_t n);
+
 /** Hand a prepared group to its crypto device. */
 void group_submit(const struct worker *w, struct flight *f, struct group *g);
 

@@ -86,3 +86,23 @@ group_prepare(struct worker *w, struct group *g)
 	group_drop(w, g, 0, DROP_esp_prepare);
 	return false;
 }
+
+void
+burst_number(struct rte_mbuf **pkts, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++)
+		pkt(pkts[i])->slot = (uint8_t)i;
+}
+
+void
+burst_restore(struct rte_mbuf **pkts, uint16_t n)
+{
+	struct rte_mbuf *by_slot[BURST] = {NULL};
+	uint16_t out = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		by_slot[pkt(pkts[i])->slot] = pkts[i];
+	for (uint16_t i = 0; i < BURST && out < n; i++)
+		if (by_slot[i] != NULL)
+			pkts[out++] = by_slot[i];
+}

@@ -282,6 +282,7 @@ esp_open(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	uint16_t n_groups = 0, n_left = n, out = 0;
 	struct flight f = {{0}};
 
+	burst_number(pkts, n);
 	memcpy(left, pkts, n * sizeof(left[0]));
 	while (n_left > 0) {
 		struct group *g = &groups[n_groups];
@@ -300,5 +301,7 @@ esp_open(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	flight_drain(w, &f);
 	for (uint16_t i = 0; i < n_groups; i++)
 		out = (uint16_t)(out + open_finish(w, &groups[i], pkts + out));
+	if (n_groups > 1)
+		burst_restore(pkts, out);
 	return out;
 }

@@ -246,7 +246,9 @@ esp_seal(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	struct group groups[BURST];
 	uint16_t n_groups = 0, n_left = 0, out = 0;
 	struct flight f = {{0}};
+	uint16_t clear;
 
+	burst_number(pkts, n);
 	for (uint16_t i = 0; i < n; i++) {
 		int why;
 
@@ -261,6 +263,7 @@ esp_seal(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		else
 			left[n_left++] = pkts[i];
 	}
+	clear = out;
 	while (n_left > 0) {
 		n_left = group_next(&groups[n_groups], left, n_left);
 		seal_begin(w, &groups[n_groups], &f);
@@ -270,5 +273,7 @@ esp_seal(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	flight_drain(w, &f);
 	for (uint16_t i = 0; i < n_groups; i++)
 		seal_finish(w, &groups[i], pkts, &out);
+	if (n_groups > 1 || (n_groups > 0 && clear > 0))
+		burst_restore(pkts, out);
 	return out;
 }

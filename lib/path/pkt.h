@@ -53,6 +53,7 @@ struct pkt {
 	uint16_t l4_off;             // bytes from the IP header to the upper layer header
 	uint16_t sport;              // host byte order, 0 where the protocol has none
 	uint16_t dport;              //
+	uint8_t slot;                // place in the burst, within esp_open and esp_seal
 	uint8_t family;              // 4 or 6
 	uint8_t proto;               // upper layer protocol
 };
