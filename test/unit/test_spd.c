@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // Proves that the SPD's fast lookup (rte_acl) gives, for every packet, the first
 // policy by rank that a plain walk over the list finds: random rule sets with
-// prefixes, odd ranges, protocols and port ranges, both directions and families.
+// prefixes, odd ranges, protocols and port ranges, both directions and families, and
+// what is left of them after deletions.
 #include "spd.h"
 
 #include <rte_byteorder.h>
@@ -18,7 +19,7 @@
 
 #define RULES 200
 #define PACKETS 10000
-#define ROUNDS 4
+#define ROUNDS 2
 
 static uint32_t seed = 1;
 
@@ -132,17 +133,11 @@ lookup(const struct spd *spd, const struct packet *p)
 }
 
 static void
-compare_round(void)
+compare(const struct cfg_policy *list, uint32_t n, const struct tunnel **tunnels)
 {
-	struct cfg_policy *list = calloc(RULES, sizeof(*list));
-	const struct tunnel **tunnels = calloc(RULES, sizeof(*tunnels));
+	struct spd *spd = spd_create(list, tunnels, n, NULL);
 	uint32_t hits = 0;
-	struct err err;
-	struct spd *spd;
 
-	for (uint32_t i = 0; i < RULES; i++)
-		random_policy(&list[i], i);
-	spd = spd_create(list, tunnels, RULES, &err);
 	assert_non_null(spd);
 	for (uint32_t i = 0; i < PACKETS; i++) {
 		uint8_t family = rnd(2) == 0 ? 4 : 6;
@@ -154,7 +149,7 @@ compare_round(void)
 			.sport = (uint16_t)rnd(64),
 			.dport = (uint16_t)rnd(64),
 		};
-		int want = walk(list, RULES, &p);
+		int want = walk(list, n, &p);
 
 		assert_int_equal(lookup(spd, &p), want);
 		hits += want >= 0;
@@ -162,6 +157,28 @@ compare_round(void)
 	// The world is small enough that both outcomes happen often.
 	assert_in_range(hits, PACKETS / 10, PACKETS * 99 / 100);
 	spd_free(spd);
+}
+
+// All rules, then what is left when some were deleted, three times over.
+static void
+compare_round(void)
+{
+	struct cfg_policy *list = calloc(RULES, sizeof(*list));
+	const struct tunnel **tunnels = calloc(RULES, sizeof(*tunnels));
+	uint32_t n = RULES;
+
+	for (uint32_t i = 0; i < RULES; i++)
+		random_policy(&list[i], i);
+	compare(list, n, tunnels);
+	for (int deletion = 0; deletion < 3; deletion++) {
+		uint32_t left = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (rnd(4) != 0)
+				list[left++] = list[i];
+		n = left;
+		compare(list, n, tunnels);
+	}
 	free(list);
 	free(tunnels);
 }
