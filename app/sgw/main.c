@@ -356,7 +356,7 @@ control_loop(const struct args *a, struct err *err)
 		if (epoll_wait(epoll, &ev, 1, -1) != 1)
 			continue;
 		if (ev.data.fd == signals && read(signals, &info, sizeof(info)) == sizeof(info)) {
-			log_notice("stopping on %s", strsignal((int)info.ssi_signo));
+			log_notice("stopping on SIG%s", sigabbrev_np((int)info.ssi_signo));
 			return 0;
 		}
 		if (ev.data.fd == timer && read(timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
@@ -414,7 +414,8 @@ run(const struct args *a, struct gateway *g, struct err *err)
 	if (g->tables == NULL || reserve(g, err) != 0 || start_workers(g, err) != 0)
 		return -1;
 	telemetry_start(g->tables, g->pool);
-	log_notice("ready: %s, %u ports, %u workers", g->config->name, g->n_ports, n_workers);
+	log_notice("ready: %s, %u port%s, %u worker%s", g->config->name, g->n_ports,
+		   g->n_ports == 1 ? "" : "s", n_workers, n_workers == 1 ? "" : "s");
 	return control_loop(a, err);
 }
 

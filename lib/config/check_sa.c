@@ -332,9 +332,9 @@ sa_check_shared_key(struct check *k, uint32_t i)
 
 			item_warning(
 				k->l, sa_item(k, i), "key",
-				counter ? "is the key of SA %s too (line %u): sgw keeps the nonces "
-					  "of its own SAs apart, a peer may not, and who sees one "
-					  "twice can forge packets; give each SA its own key" :
+				counter ? "is the key of SA %s too (line %u): if both ever use one "
+					  "nonce, their packets can be read and forged; give each "
+					  "SA its own key" :
 					  "is the key of SA %s too (line %u); give each SA its "
 					  "own key",
 				a->name, a->at.line);

@@ -25,8 +25,8 @@ struct complaint {
 };
 
 #define NO_HUGEPAGES                                                                           \
-	"no free hugepages; reserve some with `sysctl vm.nr_hugepages=256` (2 MB each), or run "   \
-	"without by the EAL option --no-huge"
+	"no free hugepages; reserve some with `sysctl vm.nr_hugepages=256` (2 MB each); virtual "  \
+	"devices can do without, by the EAL option --no-huge"
 #define NO_CORE                                                                                \
 	"a core that was asked for is not on this machine, or is kept away by a cgroup; `lscpu -e` " \
 	"lists the cores"
@@ -39,6 +39,9 @@ static const struct complaint complaints[] = {
 	{"invalid option", EXIT_USAGE,
 	 "an option before -- is unknown; sgw's own options stand behind --"},
 	{"requires an argument", EXIT_USAGE, "an option before -- lacks its value"},
+	{"invalid core list syntax", EXIT_USAGE,
+	 "what -l names is no list of cores of this machine; write it like 0-1 or 0,2 (`lscpu -e` lists "
+	 "them)"},
 	{"invalid core list", EXIT_USAGE, NO_CORE},
 	{"invalid coremask", EXIT_USAGE, NO_CORE},
 	{"for --lcores", EXIT_USAGE, NO_CORE},
@@ -48,10 +51,10 @@ static const struct complaint complaints[] = {
 	{"be specified", EXIT_USAGE, "two options before -- exclude each other; leave one out"},
 	{"not compatible", EXIT_USAGE, "two options before -- exclude each other; leave one out"},
 	{"hugetlbfs mount", EXIT_RESOURCE,
-	 "hugetlbfs is not mounted; `mount -t hugetlbfs none /dev/hugepages`, or run without hugepages "
+	 "hugetlbfs is not mounted; `mount -t hugetlbfs none /dev/hugepages`, virtual devices can do without, "
 	 "by the EAL option --no-huge"},
 	{"no mounted hugetlbfs", EXIT_RESOURCE,
-	 "hugetlbfs is not mounted; `mount -t hugetlbfs none /dev/hugepages`, or run without hugepages "
+	 "hugetlbfs is not mounted; `mount -t hugetlbfs none /dev/hugepages`, virtual devices can do without, "
 	 "by the EAL option --no-huge"},
 	{"No free hugepages reported", EXIT_RESOURCE, NO_HUGEPAGES},
 	{"kB hugepages reported", EXIT_RESOURCE, NO_HUGEPAGES},
