@@ -198,14 +198,22 @@ context_find(struct worker *w, const struct key *k)
 	return free_one;
 }
 
-// @return how many of the units of [first, last] are there already
+// @return how many of the units of [first, last] are there already; a word at a time,
+// since a hostile last piece has us look at all that lies behind it
 static uint32_t
 units_there(const struct context *c, uint32_t first, uint32_t last)
 {
 	uint32_t n = 0;
 
-	for (uint32_t u = first; u <= last; u++)
-		n += (c->bits[u / 64] >> (u % 64)) & 1;
+	for (uint32_t w = first / 64; w <= last / 64; w++) {
+		uint64_t mask = UINT64_MAX;
+
+		if (w == first / 64)
+			mask &= UINT64_MAX << (first % 64);
+		if (w == last / 64)
+			mask &= UINT64_MAX >> (63 - last % 64);
+		n += (uint32_t)__builtin_popcountll(c->bits[w] & mask);
+	}
 	return n;
 }
 
