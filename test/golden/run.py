@@ -195,7 +195,7 @@ def run_case(name, keep):
     with open(os.path.join(work, "sgw.yaml")) as f:
         text = f.read()
     # cases run side by side: each a name of its own
-    sgw.write_config(work, re.sub(r"name: golden\b", f"name: g-{zlib.crc32(name.encode()):08x}-{name}"[:37].rstrip("-"), text))
+    sgw.write_config(work, re.sub(r"name: golden\b", f"name: g{os.getpid()}-{zlib.crc32(name.encode()):08x}-{name}"[:37].rstrip("-"), text))
     idle = 300
     if os.path.exists(os.path.join(folder, "idle")):
         with open(os.path.join(folder, "idle")) as f:
