@@ -81,7 +81,7 @@ named() { # named KIND WHAT
 		for d in "$top"/test/golden/$2; do [ -e "$d/sgw.yaml" ] && return 0; done
 		return 1
 		;;
-	unit) grep -qE "[( ]${2#*:}\)" "$top/test/unit/test_${2%%:*}.c" ;;
+	unit) grep -qE "[( ]${2#*:}[,)]" "$top/test/unit/test_${2%%:*}.c" ;;
 	interop) [ -e "$top/test/interop/$2" ] && grep -qw -e "${2%.py}" "$top/scripts/test" ;;
 	smoke) [ -e "$top/test/smoke/$2" ] ;;
 	config) [ -e "$top/test/config/$2.yaml" ] && [ -e "$top/test/config/$2.expect" ] ;;
