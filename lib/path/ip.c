@@ -78,6 +78,10 @@ inspect4(struct rte_mbuf *m, bool trusted_sum)
 	if (martian4(src, true) || martian4(dst, false))
 		return DROP_ip_martian;
 	frag = rte_be_to_cpu_16(ip->fragment_offset);
+	// Beyond the longest packet there is nothing to put together, and an offset that is
+	// cut further would run into the flags.
+	if ((frag & RTE_IPV4_HDR_OFFSET_MASK) * 8u + len > UINT16_MAX)
+		return DROP_frag_bad;
 	if (frag & RTE_IPV4_HDR_OFFSET_MASK)
 		p->flags |= PKT_FRAGMENT;
 	else if (frag & RTE_IPV4_HDR_MF_FLAG)

@@ -524,6 +524,9 @@ def mixtures():
          want0=[arp(2, w.MAC0, OWN4, w.HOST, H4), w.to_host(pong), w.to_host(hop(world_back)), w.to_host(hop(good6()))],
          want1=[out(world, 1), out(mine6(), 2), arp(2, w.MAC1, w.LOCAL4, w.PEER, w.REMOTE4)],
          drops={"p0": {"arp_taken": 1}, "p1": {"arp_taken": 1, "ike_ignored": 1}})
+    case("frag-beyond", "a forwarded fragment that would end behind the longest packet", base(),
+         p0=[w.from_host(patch4(mine4(), 6, b"\x1f\xff")), w.from_host(mine4(1))], want1=[out(mine4(1), 1)],
+         drops={"p0": {"frag_bad": 1}})
     many = [w.in_sa(0x1100 + n, *a, natt=n % 3 == 2) for n, a in enumerate(w.every_algorithm())]
     send, clear, seqs, want = [], [], {}, []  # ESP in its order, whatever the SA; the clear ones last
     for n in range(27):
