@@ -23,9 +23,10 @@ BYPASS = ["{ dir: in, src: 10.0.0.0/8, dst: 10.30.0.0/16, action: bypass }",
 TO_30 = ["{ to: 10.30.0.0/16, via: 192.0.2.2 }", '{ to: "fd30::/32", via: "2001:db8::2" }']
 
 
-def case(name, about, yaml, p0=(), p1=(), want0=(), want1=(), drops=None, idle=None, stderr=None):
+def case(name, about, yaml, p0=(), p1=(), want0=(), want1=(), drops=None, idle=None, stderr=None, fault=None):
     """drops: {port: {reason: count}}; a count "+" means one or more.
-    want0 or want1 None: what comes out there is not compared."""
+    want0 or want1 None: what comes out there is not compared.
+    fault: what goes wrong, see fault.c."""
     assert name not in CASES
     CASES[name] = {
         "sgw.yaml": f"# {about}\n".encode() + yaml.encode(),
@@ -37,6 +38,8 @@ def case(name, about, yaml, p0=(), p1=(), want0=(), want1=(), drops=None, idle=N
     }
     if idle:
         CASES[name]["idle"] = f"{idle}\n".encode()
+    if fault:
+        CASES[name]["fault"] = f"{fault}\n".encode()
     if stderr:
         CASES[name]["stderr"] = "".join(line + "\n" for line in stderr).encode()
 

@@ -21,6 +21,7 @@ import kit
 from kit import (BASE_SPD, BROADCAST, BYPASS, CASES, GCM_IN, GCM_OUT, H4, H6, OWN4, OWN6, R4, R6, TO_30, ZERO,
                  arp, base, case, csum, error4, error6, esp, good4, good6, hop, icmp4, icmp6, mine4, mine6, ns, out,
                  out_own, patch4, sealed, udp, w)
+import faults
 import fragments
 import router
 import transport
@@ -573,7 +574,8 @@ def deterministic():
 def main():
     deterministic()
     for group in (good_ways, several, nat_moves, link, ip, local, esp_in, esp_inside, esp_out, policy, routes, sizes, neighbours,
-                  *fragments.groups(), *router.groups(), *transport.groups(), *vlan.groups(), mixtures):
+                  *fragments.groups(), *router.groups(), *transport.groups(), *vlan.groups(), mixtures,
+                  *faults.groups()):
         group()
     if sys.argv[1:] == ["--check"]:
         bad = []
@@ -589,6 +591,8 @@ def main():
                     except OSError as e:
                         bad.append(str(e))
         folders = {d for d in os.listdir(HERE) if os.path.exists(os.path.join(HERE, d, "sgw.yaml"))}
+        bad += [f"{name}/{file}: no such file in make.py" for name in sorted(folders & CASES.keys())
+                for file in sorted(set(os.listdir(os.path.join(HERE, name))) - CASES[name].keys())]
         bad += [f"{d}: no such case in make.py" for d in sorted(folders - CASES.keys())]
         print("\n".join(bad + ["run test/golden/make.py"] if bad else []))
         sys.exit(1 if bad else 0)

@@ -23,6 +23,14 @@ def binary():
     return path
 
 
+def faulty():
+    """The sgw-fault that was built with the sgw under test, see test/golden/fault.c."""
+    path = os.path.join(os.path.dirname(binary()), "..", "..", "test", "golden", "sgw-fault")
+    if not os.access(path, os.X_OK):
+        sys.exit(f"{path} is not there: SGW must be in the folder in which it was built")
+    return os.path.abspath(path)
+
+
 def eal(no_huge=True, mem=256):
     """EAL options for a test: no hugepages, no PCI, two threads on whatever CPUs there are."""
     cpus = sorted(os.sched_getaffinity(0))
@@ -107,12 +115,12 @@ def forget(folder, config):
         shutil.rmtree(f"/var/run/dpdk/{m[1]}", ignore_errors=True)
 
 
-def replay(folder, idle=300, timeout=120, config="sgw.yaml", extra=()):
-    """Run sgw in `folder` until its captures are through."""
-    cmd = [binary(), *eal(), *extra, "--", "-f", config, "--exit-idle", str(idle)]
+def replay(folder, idle=300, timeout=120, config="sgw.yaml", extra=(), fault=None):
+    """Run sgw in `folder` until its captures are through; with a fault, sgw-fault."""
+    cmd = [faulty() if fault else binary(), *eal(), *extra, "--", "-f", config, "--exit-idle", str(idle)]
     try:
         p = subprocess.run(cmd, cwd=folder, capture_output=True, timeout=timeout,
-                           stdin=subprocess.DEVNULL)
+                           stdin=subprocess.DEVNULL, env={**os.environ, "SGW_FAULT": fault or ""})
     except subprocess.TimeoutExpired as e:
         return Result(-999, (e.stdout or b"").decode(errors="replace"),
                       (e.stderr or b"").decode(errors="replace") +

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+// sgw-fault: sgw itself, in which one thing goes wrong that no capture can bring about, so
+// that the reasons behind it have golden cases too. The linker puts each __wrap_ function
+// below in the place of the one that it is named after, and $SGW_FAULT says which fault it
+// is to be; without one nothing starts. It is never installed.
+#include "args.h"
+#include "pool.h"
+#include "reserve.h"
+#include "sa.h"
+#include "tables.h"
+
+#include <rte_cryptodev.h>
+#include <rte_ethdev.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HELD_MAX 8192 // more than the mbufs of any golden case
+#define BIG_FEW 2     // buffers for reassembly
+#define RESERVED_FEW 3
+
+// The real function and what stands in its place.
+#define WRAP(type, name, ...)            \
+	type __real_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__)
+
+static const char *const faults[] = {"big",  "crypto",  "headroom", "loop",
+				     "pool", "prepare", "reserve",  "tx"};
+
+static bool
+is(const char *fault)
+{
+	const char *wanted = getenv("SGW_FAULT");
+
+	return wanted != NULL && strcmp(wanted, fault) == 0;
+}
+
+WRAP(int, args_parse, int argc, char **argv, struct args *a, struct err *err)
+{
+	for (unsigned int i = 0; i < RTE_DIM(faults); i++)
+		if (is(faults[i]))
+			return __real_args_parse(argc, argv, a, err);
+	return err_set(err, EXIT_USAGE, -EINVAL,
+		       "sgw-fault: breaks sgw on purpose, for tests; SGW_FAULT names no fault that it knows");
+}
+
+// ---- librte_ipsec refuses the first packet of an SA's first burst, and no more ----
+
+int __real_rte_ipsec_session_prepare(struct rte_ipsec_session *ss);
+
+// No room behind a packet is what the library does look at, in both directions: so it
+// sorts mbufs and ops by itself.
+static uint16_t
+prepare_refuse(const struct rte_ipsec_session *ss, struct rte_mbuf *pkts[],
+	       struct rte_crypto_op *ops[], uint16_t n)
+{
+	struct rte_mbuf *first = pkts[0];
+	uint16_t room = first->buf_len, good;
+
+	__real_rte_ipsec_session_prepare((struct rte_ipsec_session *)(uintptr_t)ss);
+	first->buf_len = (uint16_t)(first->data_off + first->data_len);
+	good = rte_ipsec_pkt_crypto_prepare(ss, pkts, ops, n);
+	first->buf_len = room;
+	return good;
+}
+
+WRAP(int, rte_ipsec_session_prepare, struct rte_ipsec_session *ss)
+{
+	int rc = __real_rte_ipsec_session_prepare(ss);
+
+	if (rc == 0 && is("prepare"))
+		ss->pkt_func.prepare.async = prepare_refuse;
+	return rc;
+}
+
+// ---- every second operation fails ----
+
+static uint16_t
+crypto_fail(uint16_t dev, uint16_t qp, struct rte_crypto_op **ops, uint16_t n, void *arg)
+{
+	static unsigned int count;
+
+	for (uint16_t i = 0; i < n; i++)
+		if (count++ % 2 == 1)
+			ops[i]->status = RTE_CRYPTO_OP_STATUS_ERROR;
+	return n;
+}
+
+WRAP(int, rte_cryptodev_start, uint8_t dev)
+{
+	int rc = __real_rte_cryptodev_start(dev);
+
+	if (rc == 0 && is("crypto") &&
+	    rte_cryptodev_add_deq_callback(dev, 0, crypto_fail, NULL) == NULL)
+		return -ENOTSUP;
+	return rc;
+}
+
+// ---- ports ----
+
+// Takes half of what it is offered, so of a lone packet nothing.
+static uint16_t
+tx_half(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, void *arg)
+{
+	return n / 2;
+}
+
+// Packets come at the very front of their buffers.
+static uint16_t
+rx_front(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max,
+	 void *arg)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		memmove(pkts[i]->buf_addr, rte_pktmbuf_mtod(pkts[i], void *), pkts[i]->data_len);
+		pkts[i]->data_off = 0;
+	}
+	return n;
+}
+
+// While sgw works on the first burst that comes by the first port, the pool has one
+// buffer; with the next poll it gets all back.
+static uint16_t
+rx_drain(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max,
+	 void *arg)
+{
+	static struct rte_mbuf *held[HELD_MAX];
+	static unsigned int n_held;
+	static bool over;
+
+	for (over |= n_held > 0; n_held > 0; n_held--)
+		rte_pktmbuf_free(held[n_held - 1]);
+	if (port != 0 || n == 0 || over)
+		return n;
+	while (n_held < HELD_MAX && (held[n_held] = rte_pktmbuf_alloc(pkts[0]->pool)) != NULL)
+		n_held++;
+	rte_pktmbuf_free(held[--n_held]);
+	return n;
+}
+
+WRAP(int, rte_eth_dev_start, uint16_t port)
+{
+	const void *added = "nothing to add";
+
+	if (is("tx") && port == 1)
+		added = rte_eth_add_tx_callback(port, 0, tx_half, NULL);
+	else if (is("headroom"))
+		added = rte_eth_add_rx_callback(port, 0, rx_front, NULL);
+	else if (is("pool"))
+		added = rte_eth_add_rx_callback(port, 0, rx_drain, NULL);
+	return added != NULL ? __real_rte_eth_dev_start(port) : -ENOTSUP;
+}
+
+// ---- what is made at start is less than it should be, or wrong ----
+
+WRAP(struct rte_mempool *, pool_create_big, uint32_t n, uint16_t priv_size, struct err *err)
+{
+	return __real_pool_create_big(is("big") ? BIG_FEW : n, priv_size, err);
+}
+
+WRAP(int, reserve_start, struct state *state, struct sa **sas, uint32_t n_sas, struct err *err)
+{
+	int rc = __real_reserve_start(state, sas, n_sas, err);
+
+	for (uint32_t i = 0; rc == 0 && is("reserve") && i < n_sas; i++)
+		sas[i]->limit = sas[i]->sequence + RESERVED_FEW;
+	return rc;
+}
+
+// The way to the peer of the first tunnel leads to ourselves, of the second into a tunnel;
+// the checker lets nobody write that down.
+WRAP(struct tables *, tables_build, const struct config *c, const struct port *ports,
+     struct sa **sas, struct err *err)
+{
+	static const enum nexthop_kind kinds[] = {NEXTHOP_LOCAL, NEXTHOP_TUNNEL};
+	struct tables *t = __real_tables_build(c, ports, sas, err);
+
+	if (t == NULL || !is("loop"))
+		return t;
+	for (uint32_t i = 0; i < RTE_MIN(t->n_tunnels, RTE_DIM(kinds)); i++)
+		for (uint32_t n = 0; n < t->n_nexthops; n++)
+			if (t->nexthops[n].kind == kinds[i])
+				t->tunnels[i].nexthop = (uint16_t)n;
+	return t;
+}
