@@ -7,6 +7,7 @@
 #include "frag.h"
 #include "lifetime.h"
 #include "log.h"
+#include "mb.h"
 #include "neigh.h"
 #include "pkt.h"
 #include "pool.h"
@@ -50,6 +51,7 @@ struct gateway {
 	struct state *state;
 	bool eal;          // was started
 	bool crypto;
+	struct IMB_MGR *mb;      // expands keys
 	struct rte_mempool *pool;
 	struct rte_mempool *big; // for reassembly
 	struct port *ports;
@@ -167,17 +169,26 @@ static int
 start_sas(struct gateway *g, struct err *err)
 {
 	const struct config *c = g->config;
+	uint32_t n_look_aside = 0;
 
 	if (c->state != NULL && state_open(c->state, &g->state, err) != 0)
 		return -1;
-	if (crypto_open((uint16_t)n_workers, c->n_sas, err) != 0)
+	for (uint32_t i = 0; i < c->n_sas; i++)
+		n_look_aside += !sa_is_direct(&c->sas[i], c->crypto);
+	if (n_look_aside > 0 && crypto_open((uint16_t)n_workers, n_look_aside, err) != 0)
 		return -1;
-	g->crypto = true;
+	g->crypto = n_look_aside > 0;
+	g->mb = mb_manager_create(err);
+	if (g->mb == NULL)
+		return -1;
 	g->sas = calloc(c->n_sas + 1, sizeof(struct sa *));
 	if (g->sas == NULL)
 		return err_set(err, EXIT_RESOURCE, -ENOMEM, "no memory");
 	for (; g->n_sas < c->n_sas; g->n_sas++) {
-		g->sas[g->n_sas] = sa_create(&c->sas[g->n_sas], n_workers, PKT_IV_OFFSET, g->state, err);
+		const struct cfg_sa *sa = &c->sas[g->n_sas];
+
+		g->sas[g->n_sas] = sa_create(sa, sa_is_direct(sa, c->crypto) ? g->mb : NULL, n_workers,
+					     PKT_IV_OFFSET, g->state, err);
 		if (g->sas[g->n_sas] == NULL)
 			return -1;
 	}
@@ -221,6 +232,11 @@ start_workers(struct gateway *g, struct err *err)
 		if (w->reass == NULL)
 			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for reassembly");
 		w->crypto_qp = (uint16_t)i;
+		w->mb = mb_manager_create(err);
+		if (w->mb == NULL) {
+			rte_free(w);
+			return -1;
+		}
 		w->idle_sleep = g->config->idle == CFG_IDLE_SLEEP;
 		workers[i++] = w;
 	}
@@ -280,11 +296,14 @@ stop(struct gateway *g)
 		sa_free(g->sas[i]);
 	if (g->crypto)
 		crypto_close();
+	mb_manager_free(g->mb);
 	if (g->state != NULL)
 		state_close(g->state);
 	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++) {
-		if (workers[i] != NULL)
+		if (workers[i] != NULL) {
 			reass_free(workers[i]->reass);
+			mb_manager_free(workers[i]->mb);
+		}
 		rte_free(workers[i]);
 	}
 	free(g->sas);

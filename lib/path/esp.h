@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-// What the ESP stages share: esp_group.c (groups and the crypto device), esp_select.c,
-// esp_open.c, esp_seal.c. ESP is RFC 4303; sealing and opening go by librte_ipsec's
-// prepare and process on the look-aside path, with the corrections that it needs. The
-// numbers after "trap" are those of docs/librte.md.
+// What the ESP stages share. ESP is RFC 4303. There are two forms of it:
 //
-// The order of work in both directions: one SA's packets in a group are prepared
-// and handed to the crypto device, then the next SA's; then everything is drained
-// once, so that a lone packet does not wait and CBC finds company across SAs.
+//   direct   seal_direct.c, open_direct.c: tunnel mode. ESP is written and read here, the
+//            crypto is ipsec-mb's, called directly (mb.h)
+//   library  seal_library.c, open_library.c, esp_group.c: transport mode, and everything
+//            with system.crypto: look-aside. librte_ipsec's prepare and process with a
+//            crypto device, and the corrections that they need (docs/librte.md)
+//
+// which make the same bytes. The order of work in both: everything of a burst is
+// prepared and handed over, then the crypto is waited for once, so that a lone packet
+// does not wait and CBC finds company across SAs.
 #pragma once
 
 #include "crypto.h"
@@ -21,6 +24,66 @@
 #define L3_LEN_MAX 511 // bits of m->l3_len
 #define ECN_MASK 3
 #define ECN_CE 3
+
+// The two forms: as the stages, but all packets have their SA, which is of this form.
+uint16_t seal_direct(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+uint16_t seal_library(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+uint16_t open_direct(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+uint16_t open_library(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+
+/** How many of the first packets, n > 0, have the same SA. */
+static inline uint16_t
+run_length(struct rte_mbuf **pkts, uint16_t n)
+{
+	uint16_t run = 1;
+
+	while (run < n && pkt(pkts[run])->sa == pkt(pkts[0])->sa)
+		run++;
+	return run;
+}
+
+// ---------------------------------------------------------------- sealing, esp_seal.c
+
+/**
+ * What the outer header takes from the inner one: RFC 4301 section 8.1 (DF), 5.1.2
+ * (DSCP), RFC 6040 section 4.1 (ECN, normal mode).
+ * @param tos  filled: traffic class
+ * @param df   filled: 0x40 or 0, for byte 6 of an IPv4 header
+ */
+void seal_marks(const struct worker *w, struct rte_mbuf *m, const struct sa *sa,
+		const uint8_t *inner, uint8_t *tos, uint8_t *df);
+
+/** Why sa_sequence_take() gave less than was asked for. */
+enum drop_reason seal_starved(struct sa *sa);
+
+/** Everything after the crypto: m is an ESP packet now. */
+void seal_done(struct worker *w, struct rte_mbuf *m, const struct sa *sa);
+
+// ---------------------------------------------------------------- opening, esp_open.c
+
+static inline int
+replay_reason(enum replay_verdict v)
+{
+	return v == REPLAY_FRESH ? -1 : v == REPLAY_SEEN ? DROP_esp_replay : DROP_esp_late;
+}
+
+/** Congestion mark of the outer header, before it is taken away. */
+uint8_t outer_ecn(struct rte_mbuf *m);
+
+/** Outer source address, likewise. */
+struct addr outer_source(struct rte_mbuf *m, uint8_t family);
+
+/** NAT-T: note from where an authentic packet came. The caller holds the SA's lock. */
+void peer_note(struct sa *sa, const struct addr *addr, uint16_t port);
+
+/**
+ * The inner packet, laid bare: is it sound, and what does it take from the outer one?
+ * @param ecn  of the outer header
+ * @return a reason to end it, or -1
+ */
+int open_inner(struct rte_mbuf *m, const struct sa *sa, uint8_t next_header, uint8_t ecn);
+
+// ---------------------------------------------------------------- look-aside, esp_group.c
 
 // What a worker has in flight on each device, within one stage call.
 struct flight {
@@ -47,10 +110,7 @@ void group_drop(struct worker *w, struct group *g, uint16_t from, enum drop_reas
 /** librte_ipsec's prepare. @return false: all of the group was dropped */
 bool group_prepare(struct worker *w, struct group *g);
 
-/** Note each packet's place in the burst, before groups are cut out of it. */
-void burst_number(struct rte_mbuf **pkts, uint16_t n);
-
-/** Put what is left of a burst back in its order: a flow may change its SA within it. */
+/** Put what is left of a burst back in its order, by pkt.slot. */
 void burst_restore(struct rte_mbuf **pkts, uint16_t n);
 
 /** Hand a prepared group to its crypto device. */

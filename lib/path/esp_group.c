@@ -89,13 +89,6 @@ group_prepare(struct worker *w, struct group *g)
 }
 
 void
-burst_number(struct rte_mbuf **pkts, uint16_t n)
-{
-	for (uint16_t i = 0; i < n; i++)
-		pkt(pkts[i])->slot = (uint8_t)i;
-}
-
-void
 burst_restore(struct rte_mbuf **pkts, uint16_t n)
 {
 	struct rte_mbuf *by_slot[BURST] = {NULL};

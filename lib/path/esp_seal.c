@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-// From a packet to the ESP packet around it: RFC 4303 section 3.3.
+// From a packet to the ESP packet around it: RFC 4303 section 3.3. What is the same
+// however it is made; seal_direct.c and seal_library.c make it.
 #include "esp.h"
 
 #include "cksum.h"
 
 #include <rte_ip.h>
-#include <rte_ipsec.h>
 #include <rte_udp.h>
 
 #include <netinet/in.h>
 #include <string.h>
-
-_Static_assert(PKT_IV_OFFSET <= UINT8_MAX, "librte_ipsec keeps the IV offset in 8 bits (trap 32)");
 
 // Transport mode protects what goes from one end of the SA to the other, whole
 // packets only (RFC 4303 section 3.3.4). @return a reason to drop, or -1
@@ -67,7 +65,7 @@ seal_bind(struct rte_mbuf *m)
 		return DROP_sa_lifetime;
 	if (unlikely(p->sa->tfc_pad_to > m->pkt_len))
 		seal_tfc(m, p->sa);
-	// prepare() takes a sequence number before it finds that there is no room (trap 12).
+	// Before a sequence number is taken (trap 12).
 	if (unlikely(rte_pktmbuf_headroom(m) < p->sa->hdr_len + 8u + p->sa->iv_len + 8u ||
 		     rte_pktmbuf_tailroom(m) < 16u + 2 + p->sa->icv_len + 4 + 16))
 		return DROP_no_headroom;
@@ -78,84 +76,38 @@ seal_bind(struct rte_mbuf *m)
 
 // The outer header takes DF and the traffic class of the inner one: RFC 4301
 // section 8.1 (DF), 5.1.2 (DSCP), RFC 6040 section 4.1 (ECN, normal mode).
-static void
-seal_outer(const struct worker *w, struct rte_mbuf *m, const struct sa *sa)
+void
+seal_marks(const struct worker *w, struct rte_mbuf *m, const struct sa *sa, const uint8_t *inner,
+	   uint8_t *tos, uint8_t *df)
 {
-	const uint8_t *inner = rte_pktmbuf_mtod_offset(m, uint8_t *, sa->hdr_len + 8u + sa->iv_len);
-	uint8_t *outer = rte_pktmbuf_mtod(m, uint8_t *);
-	bool inner4 = pkt(m)->family == 4;
-	uint8_t tos = inner4 ? inner[1] : (uint8_t)(inner[0] << 4 | inner[1] >> 4);
-	uint8_t df = inner4 ? inner[6] & 0x40 : 0x40;
+	const struct pkt *p = pkt(m);
 
-	if (pkt(m)->family == FAMILY_DUMMY)
-		tos = df = 0; // there is nothing inside
+	*tos = 0;
+	*df = 0;
+	if (p->family == 4) {
+		*tos = inner[1];
+		*df = inner[6] & 0x40;
+	} else if (p->family == 6) {
+		// Inside IPv6 nothing is ever fragmented on the way, so neither outside.
+		*tos = (uint8_t)(inner[0] << 4 | inner[1] >> 4);
+		*df = 0x40;
+	} // else a dummy: there is nothing inside
 	if (sa->dscp != CFG_DSCP_COPY)
-		tos = (uint8_t)(sa->dscp << 2 | (tos & ECN_MASK));
-	if (sa->family == 6) {
-		outer[0] = (uint8_t)(0x60 | tos >> 4);
-		outer[1] = (uint8_t)(tos << 4);
-		return;
-	}
-	outer[1] = tos;
-	// Inside IPv6 nothing is ever fragmented on the way, so neither outside. What does
-	// not fit the tunnel and was let through all the same is to be cut after sealing.
+		*tos = (uint8_t)(sa->dscp << 2 | (*tos & ECN_MASK));
+	// What does not fit the tunnel and was let through all the same is to be cut after
+	// sealing.
 	if (sa->df == CFG_DF_SET)
-		outer[6] = 0x40;
-	else if (sa->df == CFG_DF_CLEAR || pkt(m)->inner_bytes > pmtu_inner(w, sa->tunnel))
-		outer[6] = 0;
-	else
-		outer[6] = df;
-	cksum_ip4_set(outer, sizeof(struct rte_ipv4_hdr)); // trap 8
+		*df = 0x40;
+	else if (sa->df == CFG_DF_CLEAR || p->inner_bytes > pmtu_inner(w, sa->tunnel))
+		*df = 0;
 }
 
-// Between prepare() and the crypto: next header (trap 3) and IV (traps 4, 5, 29).
-static void
-seal_fix(const struct worker *w, struct rte_mbuf *m, const struct sa *sa)
+enum drop_reason
+seal_starved(struct sa *sa)
 {
-	struct pkt *p = pkt(m);
-	uint8_t *digest = sa->aead ? p->sym.aead.digest.data : p->sym.auth.digest.data;
-	uint32_t in_front = sa->transport ? p->l4_off : sa->hdr_len;
-	uint8_t *iv = rte_pktmbuf_mtod_offset(m, uint8_t *, in_front + 8u);
-	uint64_t v;
+	bool end = atomic_load_explicit(&sa->limit, memory_order_relaxed) == sa->end;
 
-	if (!sa->transport) // trap 31
-		digest[-1 - sa->sqh_len] = p->family == 4 ? IPPROTO_IPIP :
-					   p->family == 6 ? IPPROTO_IPV6 :
-							    NEXT_DUMMY;
-	switch ((enum sa_iv)sa->iv_kind) {
-	case SA_IV_XOR:
-		memcpy(&v, iv, 8);
-		v ^= sa->iv[0];
-		memcpy(iv, &v, 8);
-		memcpy(p->iv + 4, &v, 8); // behind the salt (trap 33)
-		break;
-	case SA_IV_CBC:
-		memcpy(p->iv, sa->iv, 16);
-		break;
-	case SA_IV_NONE:
-		break;
-	}
-	if (!sa->transport)
-		seal_outer(w, m, sa);
-	else if (sa->family == 4)
-		cksum_ip4_set(rte_pktmbuf_mtod(m, void *), p->l4_off);
-}
-
-static void
-seal_begin(struct worker *w, struct group *g, struct flight *f)
-{
-	uint16_t may = sa_sequence_take(g->sa, g->n);
-
-	if (unlikely(may < g->n)) {
-		bool end = atomic_load_explicit(&g->sa->limit, memory_order_relaxed) == g->sa->end;
-
-		group_drop(w, g, may, end ? DROP_sa_sequence_end : DROP_sa_sequence_reserve);
-	}
-	if (g->n == 0 || !group_prepare(w, g))
-		return;
-	for (uint16_t i = 0; i < g->n; i++)
-		seal_fix(w, g->pkts[i], g->sa);
-	group_submit(w, f, g);
+	return end ? DROP_sa_sequence_end : DROP_sa_sequence_reserve;
 }
 
 // RFC 3948 section 2.1: zero over IPv4; over IPv6 there must be one (RFC 8200 8.1).
@@ -172,108 +124,55 @@ seal_udp6(struct rte_mbuf *m, const struct sa *sa)
 	memcpy(&udp->dgram_cksum, &sum, 2);
 }
 
-// UDP encapsulation in transport mode is not librte_ipsec's (trap 22): a UDP header
-// between the IP header and ESP.
-static void
-transport_put_udp(struct rte_mbuf *m, const struct sa *sa)
+void
+seal_done(struct worker *w, struct rte_mbuf *m, const struct sa *sa)
 {
-	uint16_t l3 = pkt(m)->l4_off;
-	uint8_t *ip = (uint8_t *)rte_pktmbuf_prepend(m, sizeof(struct rte_udp_hdr)); // seal_bind saw room
-	struct rte_udp_hdr udp = {
-		.src_port = sa->natt_sport_be,
-		.dst_port = sa->natt_dport_be,
-		.dgram_len = rte_cpu_to_be_16((uint16_t)(m->pkt_len - l3)),
-	};
-	uint16_t len;
+	struct sa_stats *stats = &sa->stats[w->index];
+	struct pkt *p = pkt(m);
 
-	memmove(ip, ip + sizeof(udp), l3);
-	memcpy(ip + l3, &udp, sizeof(udp));
-	if (sa->family == 4) {
-		len = rte_cpu_to_be_16((uint16_t)m->pkt_len);
-		memcpy(ip + 2, &len, 2);
-		ip[9] = IPPROTO_UDP;
-		cksum_ip4_set(ip, l3);
-		return;
-	}
-	len = rte_cpu_to_be_16((uint16_t)(m->pkt_len - sizeof(struct rte_ipv6_hdr)));
-	memcpy(ip + 4, &len, 2);
-	// The next header that says ESP: in the IPv6 header, or in the last extension.
-	uint32_t at = 6, off = sizeof(struct rte_ipv6_hdr);
-
-	while (off < l3) {
-		at = off;
-		off += (ip[off + 1] + 1u) * 8;
-	}
-	ip[at] = IPPROTO_UDP;
-}
-
-static void
-seal_finish(struct worker *w, struct group *g, struct rte_mbuf **out, uint16_t *n_out)
-{
-	struct sa_stats *stats = &g->sa->stats[w->index];
-
-	for (uint16_t i = 0; i < g->n; i++) {
-		struct rte_mbuf *m = g->pkts[i];
-		struct pkt *p = pkt(m);
-
-		// With ESN process() takes the appended high half off again (trap 31); without,
-		// it would only count in a line that all workers share.
-		if (unlikely(p->op.status != RTE_CRYPTO_OP_STATUS_SUCCESS ||
-			     (g->sa->sqh_len != 0 &&
-			      rte_ipsec_pkt_process(&g->sa->session, &m, 1) != 1))) {
-			drop(w, m, DROP_esp_crypto);
-			continue;
-		}
-		stats->packets++;
-		stats->bytes += p->inner_bytes;
-		if (g->sa->natt && g->sa->transport)
-			transport_put_udp(m, g->sa);
-		if (g->sa->natt && g->sa->family == 6)
-			seal_udp6(m, g->sa);
-		p->family = g->sa->family;
-		p->proto = g->sa->natt ? IPPROTO_UDP : IPPROTO_ESP;
-		p->flags = (uint16_t)((p->flags & ~PKT_JOINED) | PKT_SEALED);
-		p->nexthop = PKT_NO_NEXTHOP;
-		p->sa = NULL;
-		out[(*n_out)++] = m;
-	}
+	stats->packets++;
+	stats->bytes += p->inner_bytes;
+	if (unlikely(sa->natt && sa->family == 6))
+		seal_udp6(m, sa);
+	p->family = sa->family;
+	p->proto = sa->natt ? IPPROTO_UDP : IPPROTO_ESP;
+	p->flags = (uint16_t)((p->flags & ~PKT_JOINED) | PKT_SEALED);
+	p->nexthop = PKT_NO_NEXTHOP;
+	p->sa = NULL;
 }
 
 uint16_t
 esp_seal(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct rte_mbuf *left[BURST];
-	struct group groups[BURST];
-	uint16_t n_groups = 0, n_left = 0, out = 0;
-	struct flight f = {{0}};
-	uint16_t clear;
+	struct rte_mbuf *direct[BURST], *library[BURST];
+	uint16_t n_direct = 0, n_library = 0, clear = 0;
 
-	burst_number(pkts, n);
 	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = pkts[i];
 		int why;
 
+		pkt(m)->slot = (uint8_t)i;
 		// In clear, as policy_select said; or a keepalive, which is like sealed.
-		if (pkt(pkts[i])->tunnel == NULL || (pkt(pkts[i])->flags & PKT_SEALED)) {
-			pkts[out++] = pkts[i];
+		if (pkt(m)->tunnel == NULL || (pkt(m)->flags & PKT_SEALED)) {
+			pkts[clear++] = m;
 			continue;
 		}
-		why = seal_bind(pkts[i]);
+		why = seal_bind(m);
 		if (unlikely(why >= 0))
-			drop(w, pkts[i], (enum drop_reason)why);
+			drop(w, m, (enum drop_reason)why);
+		else if (likely(pkt(m)->sa->key != NULL))
+			direct[n_direct++] = m;
 		else
-			left[n_left++] = pkts[i];
+			library[n_library++] = m;
 	}
-	clear = out;
-	while (n_left > 0) {
-		n_left = group_next(&groups[n_groups], left, n_left);
-		seal_begin(w, &groups[n_groups], &f);
-		if (groups[n_groups].n > 0)
-			n_groups++;
-	}
-	flight_drain(w, &f);
-	for (uint16_t i = 0; i < n_groups; i++)
-		seal_finish(w, &groups[i], pkts, &out);
-	if (n_groups > 1 || (n_groups > 0 && clear > 0))
-		burst_restore(pkts, out);
-	return out;
+	if (likely(n_direct > 0))
+		n_direct = seal_direct(w, direct, n_direct);
+	if (unlikely(n_library > 0))
+		n_library = seal_library(w, library, n_library);
+	memcpy(pkts + clear, direct, n_direct * sizeof(pkts[0]));
+	memcpy(pkts + clear + n_direct, library, n_library * sizeof(pkts[0]));
+	n = (uint16_t)(clear + n_direct + n_library);
+	if (unlikely(n_library > 0 || (clear > 0 && n_direct > 0)))
+		burst_restore(pkts, n);
+	return n;
 }

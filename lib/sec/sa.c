@@ -81,14 +81,22 @@ fill_chain(const struct cfg_sa *c, uint16_t iv_offset, struct xforms *x)
 	x->first->next = c->inbound ? &x->a : &x->b;
 }
 
-// The outer header that librte_ipsec copies in front of every packet. The UDP
-// header behind it is its own work. Checksum, TOS and DF are esp_seal's.
+// The outer header that goes in front of every packet. Lengths, checksum, TOS and DF
+// are esp_seal's; librte_ipsec writes the UDP header itself. @return bytes
 static uint8_t
-fill_outer(const struct cfg_sa *c, uint8_t buf[static 40])
+fill_outer(const struct cfg_sa *c, uint8_t buf[static 48])
 {
 	uint8_t proto = c->natt ? IPPROTO_UDP : IPPROTO_ESP; // trap 22
+	uint8_t ip_len = (uint8_t)(c->src.family == 4 ? sizeof(struct rte_ipv4_hdr) :
+							sizeof(struct rte_ipv6_hdr));
+	struct rte_udp_hdr udp = {
+		.src_port = rte_cpu_to_be_16(c->natt_sport),
+		.dst_port = rte_cpu_to_be_16(c->natt_dport),
+	};
 
-	memset(buf, 0, 40);
+	memset(buf, 0, 48);
+	if (c->natt)
+		memcpy(buf + ip_len, &udp, sizeof(udp));
 	if (c->src.family == 4) {
 		struct rte_ipv4_hdr *ip = (void *)buf;
 
@@ -97,7 +105,7 @@ fill_outer(const struct cfg_sa *c, uint8_t buf[static 40])
 		ip->next_proto_id = proto;
 		memcpy(&ip->src_addr, c->src.b, 4);
 		memcpy(&ip->dst_addr, c->dst.b, 4);
-		return sizeof(*ip);
+		return (uint8_t)(ip_len + (c->natt ? sizeof(udp) : 0));
 	}
 	struct rte_ipv6_hdr *ip6 = (void *)buf;
 
@@ -106,7 +114,7 @@ fill_outer(const struct cfg_sa *c, uint8_t buf[static 40])
 	ip6->hop_limits = OUTER_TTL;
 	memcpy(&ip6->src_addr, c->src.b, 16);
 	memcpy(&ip6->dst_addr, c->dst.b, 16);
-	return sizeof(*ip6);
+	return (uint8_t)(ip_len + (c->natt ? sizeof(udp) : 0));
 }
 
 // The width with which librte_ipsec infers the high half of an ESN. It keeps a
@@ -170,7 +178,8 @@ build_session(struct sa *sa, const struct cfg_sa *c, unsigned int n_workers, uin
 {
 	struct xforms x = {0};
 	struct rte_ipsec_sa_prm prm;
-	uint8_t outer[40];
+	uint8_t outer_len = (uint8_t)(c->src.family == 4 ? sizeof(struct rte_ipv4_hdr) :
+							   sizeof(struct rte_ipv6_hdr));
 	unsigned int slot;
 	int size, rc;
 
@@ -178,11 +187,7 @@ build_session(struct sa *sa, const struct cfg_sa *c, unsigned int n_workers, uin
 		fill_aead(c, iv_offset, &x);
 	else
 		fill_chain(c, iv_offset, &x);
-	sa->hdr_len = fill_outer(c, outer);
-	fill_prm(c, n_workers, &x, outer, sa->hdr_len, &prm);
-	sa->hdr_len = (uint8_t)(c->transport ? 0 :
-				 sa->hdr_len + (c->natt ? sizeof(struct rte_udp_hdr) : 0));
-
+	fill_prm(c, n_workers, &x, sa->outer, outer_len, &prm);
 	rc = crypto_session(x.first, &slot, &sa->crypto_session);
 	if (rc != 0)
 		return err_set(err, rc == -ENOTSUP ? EXIT_MACHINE : EXIT_RESOURCE, rc,
@@ -205,6 +210,31 @@ build_session(struct sa *sa, const struct cfg_sa *c, unsigned int n_workers, uin
 	sa->session.crypto.dev_id = crypto_dev_id(slot);
 	rc = rte_ipsec_session_prepare(&sa->session);
 	return rc == 0 ? 0 : err_set(err, EXIT_BUG, rc, "sa %s: librte_ipsec has no path", sa->name);
+}
+
+bool
+sa_is_direct(const struct cfg_sa *c, enum cfg_crypto crypto)
+{
+	return crypto == CFG_CRYPTO_DIRECT && !c->transport;
+}
+
+static int
+build_key(struct sa *sa, const struct cfg_sa *c, struct IMB_MGR *mgr, struct err *err)
+{
+	struct mb_key_prm prm = {
+		.cipher = c->cipher,
+		.auth = c->auth,
+		.decrypt = c->inbound,
+		.key = c->key.b,
+		.key_len = c->key.len - alg_get(c->cipher)->salt_len,
+		.auth_key = c->auth_key.b,
+		.auth_key_len = c->auth_key.len,
+	};
+
+	sa->key = mb_key_create(mgr, &prm);
+	if (sa->key == NULL)
+		return err_set(err, EXIT_RESOURCE, -ENOMEM, "sa %s: no memory for its key", sa->name);
+	return 0;
 }
 
 // Where outbound numbers start and end, and what makes the IV.
@@ -239,8 +269,8 @@ set_sequence(struct sa *sa, struct cfg_sa *c, struct state *state, struct err *e
 }
 
 struct sa *
-sa_create(const struct cfg_sa *given, unsigned int n_workers, uint16_t iv_offset,
-	  struct state *state, struct err *err)
+sa_create(const struct cfg_sa *given, struct IMB_MGR *mgr, unsigned int n_workers,
+	  uint16_t iv_offset, struct state *state, struct err *err)
 {
 	struct sa *sa = rte_zmalloc("sa", sizeof(*sa), RTE_CACHE_LINE_SIZE);
 	struct cfg_sa c = *given; // the start of its sequence moves
@@ -251,6 +281,14 @@ sa_create(const struct cfg_sa *given, unsigned int n_workers, uint16_t iv_offset
 	memcpy(sa->name, c.name, sizeof(sa->name));
 	memcpy(sa->fingerprint, c.fingerprint, sizeof(sa->fingerprint));
 	sa->spi = c.spi;
+	sa->spi_be = rte_cpu_to_be_32(c.spi);
+	// The salt is the last bytes of the key, as bytes (RFC 4106 section 8.1).
+	if (cipher->salt_len == sizeof(sa->salt))
+		memcpy(&sa->salt, c.key.b + c.key.len - sizeof(sa->salt), sizeof(sa->salt));
+	sa->shared = n_workers > 1;
+	sa->hdr_len = fill_outer(&c, sa->outer);
+	if (c.transport)
+		sa->hdr_len = 0;
 	sa->reqid = c.reqid;
 	sa->cipher = c.cipher;
 	sa->auth = c.auth;
@@ -288,7 +326,9 @@ sa_create(const struct cfg_sa *given, unsigned int n_workers, uint16_t iv_offset
 		goto no_memory;
 	if (c.inbound)
 		replay_init(sa->replay, c.replay_window, esn_width(&c), c.sequence);
-	if (set_sequence(sa, &c, state, err) != 0 || build_session(sa, &c, n_workers, iv_offset, err) != 0) {
+	if (set_sequence(sa, &c, state, err) != 0 ||
+	    (mgr != NULL ? build_key(sa, &c, mgr, err) :
+			   build_session(sa, &c, n_workers, iv_offset, err)) != 0) {
 		explicit_bzero(&c, sizeof(c));
 		sa_free(sa);
 		return NULL;
@@ -309,6 +349,7 @@ sa_free(struct sa *sa)
 {
 	if (sa == NULL)
 		return;
+	mb_key_free((struct mb_key *)(uintptr_t)sa->key);
 	if (sa->crypto_session != NULL)
 		crypto_session_free(sa->crypto_slot, sa->crypto_session);
 	if (sa->session.sa != NULL)

@@ -8,6 +8,7 @@
 #include "alg.h"
 #include "config.h"
 #include "err.h"
+#include "mb.h"
 #include "replay.h"
 #include "state.h"
 
@@ -38,33 +39,39 @@ enum sa_iv {
 
 struct sa {
 	// Hot: read for every packet, never written after sa_create().
-	struct rte_ipsec_session session;
-	uint8_t crypto_slot;         // which crypto device
+	const struct mb_key *key;    // of the direct form; NULL: through librte_ipsec
+	const struct tunnel *tunnel; // which it belongs to
+	struct sa_stats *stats;      // one a worker
+	struct replay *replay;       // inbound
+	uint32_t spi_be;             //
+	uint32_t salt;               // as it stands in the nonce
 	uint8_t family;              // of the outer header
 	bool inbound;                //
+	bool shared;                 // more than one worker may use it at a time
 	bool natt;                   // UDP encapsulation
 	bool transport;              // transport mode
-	uint16_t natt_sport_be;      //
-	uint16_t natt_dport_be;      //
 	bool esn;                    //
+	bool aead;                   //
 	uint8_t iv_kind;             // enum sa_iv
 	uint8_t iv_len;              // bytes
 	uint8_t icv_len;             // bytes
 	uint8_t align;               // of the ciphertext, bytes
 	uint8_t sqh_len;             // 4 with ESN: high half that librte_ipsec appends
-	bool aead;                   //
-	bool fragment_after;         // outbound: what is too big is sealed whole, then cut
+	uint8_t hdr_len;             // outbound: outer IP and UDP header, bytes
 	uint8_t df;                  // outbound, enum cfg_df
 	uint8_t dscp;                // outbound: 0…63 or CFG_DSCP_COPY
+	bool fragment_after;         // outbound: what is too big is sealed whole, then cut
 	bool metered;                // has a hard lifetime in bytes or packets
 	uint16_t tfc_pad_to;         // outbound: inner packets are padded to this, 0: not
-	uint8_t hdr_len;             // outbound: outer IP and UDP header, bytes
-	uint16_t index;              // into the tables' list of SAs
 	uint64_t iv[2];              //
+	uint8_t outer[48];           // outbound: outer IP and UDP header
 	struct addr src;             // outer addresses
 	struct addr dst;             //
-	const struct tunnel *tunnel; // which it belongs to
-	struct sa_stats *stats;      // one a worker
+	uint16_t natt_sport_be;      //
+	uint16_t natt_dport_be;      //
+	uint16_t index;              // into the tables' list of SAs
+	uint8_t crypto_slot;         // look-aside: which crypto device
+	struct rte_ipsec_session session; // look-aside
 
 	// Hot and written. Outbound: `sequence` is the last number handed out and
 	// runs up to `limit`, which the control thread moves ahead.
@@ -76,7 +83,6 @@ struct sa {
 	_Atomic uint64_t used_bytes;
 	_Atomic uint64_t used_packets;
 	atomic_bool expired;
-	struct replay *replay;
 	// NAT-T, inbound, under the lock: from where the last authentic packet came, which a
 	// NAT may change, and whether that is still to be told.
 	struct addr peer;
@@ -109,17 +115,24 @@ struct sa {
 };
 
 /**
- * Build an SA and its crypto session.
+ * Does this SA go the direct way (ESP of our own, ipsec-mb)? The others go by
+ * librte_ipsec and a crypto device, which must have been opened.
+ */
+bool sa_is_direct(const struct cfg_sa *c, enum cfg_crypto crypto);
+
+/**
+ * Build an SA and its key or crypto session.
  *
  * @param c          checked configuration
+ * @param mgr        of ipsec-mb, to expand keys with; NULL: not the direct way
  * @param n_workers  how many statistics blocks; more than one makes outbound
  *                   sequence numbers atomic
  * @param iv_offset  bytes from the crypto op to its IV area
  * @param state      state file for outbound SAs, or NULL
  * @return NULL with err filled: EXIT_MACHINE when no crypto device can do it
  */
-struct sa *sa_create(const struct cfg_sa *c, unsigned int n_workers, uint16_t iv_offset,
-		     struct state *state, struct err *err);
+struct sa *sa_create(const struct cfg_sa *c, struct IMB_MGR *mgr, unsigned int n_workers,
+		     uint16_t iv_offset, struct state *state, struct err *err);
 
 /** Wipe and free. Nothing may be in flight. NULL is allowed. */
 void sa_free(struct sa *sa);
@@ -127,10 +140,11 @@ void sa_free(struct sa *sa);
 /**
  * Take up to n sequence numbers of an outbound SA. librte_ipsec counts by itself
  * in prepare(); exactly the number returned here must be given to it.
+ * @param first  filled: the first of them
  * @return how many may be used, 0…n
  */
 static inline uint16_t
-sa_sequence_take(struct sa *sa, uint16_t n)
+sa_sequence_take(struct sa *sa, uint16_t n, uint64_t *first)
 {
 	uint64_t cur = atomic_load_explicit(&sa->sequence, memory_order_relaxed);
 	uint64_t limit = atomic_load_explicit(&sa->limit, memory_order_relaxed);
@@ -138,8 +152,13 @@ sa_sequence_take(struct sa *sa, uint16_t n)
 
 	do {
 		take = limit > cur ? RTE_MIN((uint64_t)n, limit - cur) : 0;
+		*first = cur + 1;
 		if (take == 0)
 			return 0;
+		if (likely(!sa->shared)) {
+			atomic_store_explicit(&sa->sequence, cur + take, memory_order_relaxed);
+			break;
+		}
 	} while (!atomic_compare_exchange_weak_explicit(&sa->sequence, &cur, cur + take,
 							memory_order_relaxed, memory_order_relaxed));
 	return (uint16_t)take;

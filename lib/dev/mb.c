@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mb.h"
+
+#include <intel-ipsec-mb.h>
+#include <rte_branch_prediction.h>
+#include <rte_common.h>
+#include <rte_malloc.h>
+#include <rte_vect.h>
+
+#include <errno.h>
+
+#define HMAC_BLOCK_MAX 128
+
+struct mb_key {
+	aes_gcm_enc_dec_t gcm; // one shot; NULL: by jobs
+	uint8_t key_len;       // bytes
+	uint8_t iv_len;        // bytes
+	uint8_t tag_len;       // bytes
+	uint8_t cipher;        // IMB_CIPHER_MODE
+	uint8_t hash;          // IMB_HASH_ALG
+	uint8_t direction;     // IMB_CIPHER_DIRECTION
+	uint8_t order;         // IMB_CHAIN_ORDER
+	union {
+		struct gcm_key_data gcm_data;
+		struct {
+			uint32_t enc[4 * 15] __attribute__((aligned(16)));
+			uint32_t dec[4 * 15] __attribute__((aligned(16)));
+			uint8_t inner[64] __attribute__((aligned(16))); // hash of key ^ ipad
+			uint8_t outer[64] __attribute__((aligned(16))); // hash of key ^ opad
+		};
+		uint8_t chacha[32];
+	} __attribute__((aligned(64)));
+};
+
+// ---------------------------------------------------------------- managers
+
+// What the user forced with --force-max-simd-bitwidth, 0: nothing. EAL lets nobody
+// change a forced value, and tells so.
+static uint16_t
+forced_bits(void)
+{
+	uint16_t was = rte_vect_get_max_simd_bitwidth();
+
+	if (rte_vect_set_max_simd_bitwidth(was) == 0)
+		return 0;
+	return was;
+}
+
+struct IMB_MGR *
+mb_manager_create(struct err *err)
+{
+	uint16_t bits = forced_bits();
+	IMB_MGR *mgr = alloc_mb_mgr(bits == RTE_VECT_SIMD_DISABLED ? IMB_FLAG_SHANI_OFF : 0);
+	IMB_ARCH arch = IMB_ARCH_SSE;
+
+	if (mgr == NULL) {
+		err_set(err, EXIT_RESOURCE, -ENOMEM, "crypto: no memory for a manager of ipsec-mb");
+		return NULL;
+	}
+	if (bits == 0 || bits >= RTE_VECT_SIMD_512)
+		init_mb_mgr_auto(mgr, &arch);
+	else if (bits == RTE_VECT_SIMD_256)
+		init_mb_mgr_avx2(mgr);
+	else
+		init_mb_mgr_sse(mgr);
+	if (imb_get_errno(mgr) == 0 && (mgr->features & IMB_FEATURE_AESNI) != 0 && arch >= IMB_ARCH_SSE)
+		return mgr;
+	err_set(err, EXIT_MACHINE, -ENODEV, "crypto: ipsec-mb does not run here (%s); this processor "
+		"lacks AES-NI, or the vectors that --force-max-simd-bitwidth asks for",
+		imb_get_strerror(imb_get_errno(mgr)));
+	free_mb_mgr(mgr);
+	return NULL;
+}
+
+void
+mb_manager_free(struct IMB_MGR *mgr)
+{
+	if (mgr != NULL)
+		free_mb_mgr(mgr);
+}
+
+const char *
+mb_manager_isa(const struct IMB_MGR *mgr)
+{
+	static const char *const names[] = {
+		[IMB_ARCH_SSE] = "SSE", [IMB_ARCH_AVX] = "AVX",
+		[IMB_ARCH_AVX2] = "AVX2", [IMB_ARCH_AVX512] = "AVX512",
+	};
+
+	return mgr->used_arch < RTE_DIM(names) && names[mgr->used_arch] != NULL ?
+		       names[mgr->used_arch] : "none";
+}
+
+// ---------------------------------------------------------------- keys
+
+static void
+expand_gcm(IMB_MGR *mgr, const struct mb_key_prm *p, struct mb_key *k)
+{
+	switch (p->key_len) {
+	case IMB_KEY_128_BYTES:
+		IMB_AES128_GCM_PRE(mgr, p->key, &k->gcm_data);
+		k->gcm = p->decrypt ? mgr->gcm128_dec : mgr->gcm128_enc;
+		break;
+	case IMB_KEY_192_BYTES:
+		IMB_AES192_GCM_PRE(mgr, p->key, &k->gcm_data);
+		k->gcm = p->decrypt ? mgr->gcm192_dec : mgr->gcm192_enc;
+		break;
+	default:
+		IMB_AES256_GCM_PRE(mgr, p->key, &k->gcm_data);
+		k->gcm = p->decrypt ? mgr->gcm256_dec : mgr->gcm256_enc;
+	}
+}
+
+static void
+expand_aes(IMB_MGR *mgr, const struct mb_key_prm *p, struct mb_key *k)
+{
+	switch (p->key_len) {
+	case IMB_KEY_128_BYTES:
+		IMB_AES_KEYEXP_128(mgr, p->key, k->enc, k->dec);
+		break;
+	case IMB_KEY_192_BYTES:
+		IMB_AES_KEYEXP_192(mgr, p->key, k->enc, k->dec);
+		break;
+	default:
+		IMB_AES_KEYEXP_256(mgr, p->key, k->enc, k->dec);
+	}
+}
+
+// RFC 2104: the first block of the inner and of the outer hash is always the same. The
+// configuration lets no key pass that is longer than a block.
+static void
+expand_hmac(hash_one_block_t hash, uint32_t block, const struct mb_key_prm *p, struct mb_key *k)
+{
+	uint8_t inner[HMAC_BLOCK_MAX], outer[HMAC_BLOCK_MAX];
+
+	for (uint32_t i = 0; i < block; i++) {
+		uint8_t byte = i < p->auth_key_len ? p->auth_key[i] : 0;
+
+		inner[i] = byte ^ 0x36;
+		outer[i] = byte ^ 0x5c;
+	}
+	hash(inner, k->inner);
+	hash(outer, k->outer);
+	explicit_bzero(inner, sizeof(inner));
+	explicit_bzero(outer, sizeof(outer));
+}
+
+static void
+expand_auth(IMB_MGR *mgr, const struct mb_key_prm *p, struct mb_key *k)
+{
+	switch (p->auth) {
+	case ALG_HMAC_SHA1_96:
+		k->hash = IMB_AUTH_HMAC_SHA_1;
+		expand_hmac(mgr->sha1_one_block, 64, p, k);
+		break;
+	case ALG_HMAC_SHA256_128:
+		k->hash = IMB_AUTH_HMAC_SHA_256;
+		expand_hmac(mgr->sha256_one_block, 64, p, k);
+		break;
+	case ALG_HMAC_SHA384_192:
+		k->hash = IMB_AUTH_HMAC_SHA_384;
+		expand_hmac(mgr->sha384_one_block, 128, p, k);
+		break;
+	default:
+		k->hash = IMB_AUTH_HMAC_SHA_512;
+		expand_hmac(mgr->sha512_one_block, 128, p, k);
+	}
+}
+
+static void
+expand_chain(IMB_MGR *mgr, const struct mb_key_prm *p, struct mb_key *k)
+{
+	k->tag_len = alg_get(p->auth)->icv_len;
+	k->order = p->decrypt ? IMB_ORDER_HASH_CIPHER : IMB_ORDER_CIPHER_HASH;
+	expand_auth(mgr, p, k);
+	switch (p->cipher) {
+	case ALG_AES_CBC:
+		k->cipher = IMB_CIPHER_CBC;
+		k->iv_len = 16;
+		expand_aes(mgr, p, k);
+		break;
+	case ALG_AES_CTR:
+		k->cipher = IMB_CIPHER_CNTR;
+		k->iv_len = 12; // the counter behind it starts with one, as RFC 3686 wants
+		expand_aes(mgr, p, k);
+		memcpy(k->dec, k->enc, sizeof(k->dec));
+		break;
+	default:
+		k->cipher = IMB_CIPHER_NULL;
+	}
+}
+
+struct mb_key *
+mb_key_create(struct IMB_MGR *mgr, const struct mb_key_prm *p)
+{
+	struct mb_key *k = rte_zmalloc("mb_key", sizeof(*k), 64);
+
+	if (k == NULL)
+		return NULL;
+	k->key_len = (uint8_t)p->key_len;
+	k->direction = p->decrypt ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT;
+	if (alg_get(p->cipher)->kind != ALG_AEAD) {
+		expand_chain(mgr, p, k);
+		return k;
+	}
+	k->tag_len = alg_get(p->cipher)->icv_len;
+	k->iv_len = 12;
+	if (p->cipher != ALG_CHACHA20_POLY1305) {
+		expand_gcm(mgr, p, k);
+		return k;
+	}
+	k->cipher = IMB_CIPHER_CHACHA20_POLY1305;
+	k->hash = IMB_AUTH_CHACHA20_POLY1305;
+	k->order = p->decrypt ? IMB_ORDER_HASH_CIPHER : IMB_ORDER_CIPHER_HASH;
+	memcpy(k->chacha, p->key, sizeof(k->chacha));
+	return k;
+}
+
+void
+mb_key_free(struct mb_key *k)
+{
+	if (k == NULL)
+		return;
+	explicit_bzero(k, sizeof(*k));
+	rte_free(k);
+}
+
+// ---------------------------------------------------------------- bursts
+
+static inline void
+job_done(IMB_JOB *job)
+{
+	if (job != NULL)
+		*(bool *)job->user_data = job->status == IMB_STATUS_COMPLETED;
+}
+
+// Every field that these modes read is set: a job keeps what the last user left in it.
+static inline void
+job_fill(IMB_JOB *job, struct mb_work *w)
+{
+	const struct mb_key *k = w->key;
+
+	job->cipher_mode = k->cipher;
+	job->hash_alg = k->hash;
+	job->cipher_direction = k->direction;
+	job->chain_order = k->order;
+	job->key_len_in_bytes = k->key_len;
+	job->src = w->esp;
+	job->dst = w->esp + w->cipher_off;
+	job->cipher_start_src_offset_in_bytes = w->cipher_off;
+	job->msg_len_to_cipher_in_bytes = w->cipher_len;
+	job->iv = w->iv;
+	job->iv_len_in_bytes = k->iv_len;
+	job->auth_tag_output = w->tag;
+	job->auth_tag_output_len_in_bytes = k->tag_len;
+	job->user_data = &w->done;
+	if (k->cipher == IMB_CIPHER_CHACHA20_POLY1305) {
+		job->enc_keys = k->chacha;
+		job->dec_keys = k->chacha;
+		job->u.CHACHA20_POLY1305.aad = w->aad;
+		job->u.CHACHA20_POLY1305.aad_len_in_bytes = w->aad_len;
+		job->hash_start_src_offset_in_bytes = w->cipher_off;
+		job->msg_len_to_hash_in_bytes = w->cipher_len;
+		return;
+	}
+	job->enc_keys = k->enc;
+	job->dec_keys = k->dec;
+	job->u.HMAC._hashed_auth_key_xor_ipad = k->inner;
+	job->u.HMAC._hashed_auth_key_xor_opad = k->outer;
+	job->hash_start_src_offset_in_bytes = 0;
+	job->msg_len_to_hash_in_bytes = w->hash_len;
+}
+
+void
+mb_run(struct IMB_MGR *mgr, struct mb_work *works, uint16_t n)
+{
+	struct gcm_context_data ctx; // written by each call before it is read
+	uint16_t jobs = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct mb_work *w = &works[i];
+		uint8_t *text = w->esp + w->cipher_off;
+
+		if (likely(w->key->gcm != NULL)) {
+			w->key->gcm(&w->key->gcm_data, &ctx, text, text, w->cipher_len, w->iv, w->aad,
+				    w->aad_len, w->tag, w->key->tag_len);
+			w->done = true;
+			continue;
+		}
+		w->done = false;
+		job_fill(IMB_GET_NEXT_JOB(mgr), w);
+		job_done(IMB_SUBMIT_JOB_NOCHECK(mgr));
+		jobs++;
+	}
+	if (jobs == 0)
+		return;
+	for (IMB_JOB *job = IMB_FLUSH_JOB(mgr); job != NULL; job = IMB_FLUSH_JOB(mgr))
+		job_done(job);
+}
