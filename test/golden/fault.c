@@ -75,7 +75,17 @@ WRAP(int, rte_ipsec_session_prepare, struct rte_ipsec_session *ss)
 	return rc;
 }
 
-// ---- every second operation fails ----
+// ---- every second operation fails, in both forms ----
+
+WRAP(void, mb_run, struct IMB_MGR *mgr, struct mb_work *works, uint16_t n)
+{
+	static unsigned int count;
+
+	__real_mb_run(mgr, works, n);
+	for (uint16_t i = 0; i < n && is("crypto"); i++)
+		if (count++ % 2 == 1)
+			works[i].done = false;
+}
 
 static uint16_t
 crypto_fail(uint16_t dev, uint16_t qp, struct rte_crypto_op **ops, uint16_t n, void *arg)

@@ -17,16 +17,16 @@ def own_link(net):
 def crypto():
     mine, good = ([make(n) for n in range(BURST + 8)] for make in (mine4, good4))
     case("fault-prepare-out", "librte_ipsec refuses one packet: all of its SA's burst are dropped, their numbers are "
-         "gone; the next burst goes on", base(), p0=[w.from_host(p) for p in mine],
+         "gone; the next burst goes on", base(system="crypto: look-aside"), p0=[w.from_host(p) for p in mine],
          want1=[out(p, n) for n, p in enumerate(mine, 1)][BURST:],
          drops={"p0": {"esp_prepare": BURST}}, fault="prepare")
-    case("fault-prepare-in", "the same on the way in: their numbers stay unused", base(),
+    case("fault-prepare-in", "the same on the way in: their numbers stay unused", base(system="crypto: look-aside"),
          p1=[sealed(p, n) for n, p in enumerate(good[:BURST], 1)] + [sealed(p, n) for n, p in enumerate(good[BURST:], 5)],
          want0=[w.to_host(hop(p)) for p in good[BURST:]],
          drops={"p1": {"esp_prepare": BURST}}, fault="prepare")
     for esn in (False, True):
         o = w.out_sa(0x2001, "aes-gcm-16", esn=esn)
-        case(f"fault-crypto-out{'-esn' if esn else ''}", "the crypto device fails for every second packet: it is not "
+        case(f"fault-crypto-out{'-esn' if esn else ''}", "the crypto fails for every second packet: it is not "
              "sent, and its number not used again", base(sa_out=o),
              p0=[w.from_host(p) for p in (mine4(), mine4(1), mine6(), mine6(1), mine4(2))],
              want1=[out(mine4(), 1, o), out(mine6(), 3, o), out(mine4(2), 5, o)],
