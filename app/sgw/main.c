@@ -4,6 +4,7 @@
 #include "config.h"
 #include "crypto.h"
 #include "eal.h"
+#include "flow.h"
 #include "frag.h"
 #include "lifetime.h"
 #include "log.h"
@@ -231,6 +232,9 @@ start_workers(struct gateway *g, struct err *err)
 		w->reass = reass_create(g->big);
 		if (w->reass == NULL)
 			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for reassembly");
+		w->flows = flow_create();
+		if (w->flows == NULL)
+			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for flows");
 		w->crypto_qp = (uint16_t)i;
 		w->mb = mb_manager_create(err);
 		if (w->mb == NULL) {
@@ -302,6 +306,7 @@ stop(struct gateway *g)
 	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++) {
 		if (workers[i] != NULL) {
 			reass_free(workers[i]->reass);
+			flow_free(workers[i]->flows);
 			mb_manager_free(workers[i]->mb);
 		}
 		rte_free(workers[i]);

@@ -110,7 +110,7 @@ void group_drop(struct worker *w, struct group *g, uint16_t from, enum drop_reas
 /** librte_ipsec's prepare. @return false: all of the group was dropped */
 bool group_prepare(struct worker *w, struct group *g);
 
-/** Put what is left of a burst back in its order, by pkt.slot. */
+/** Put what is left of a burst back in its order, by pkt.slot; what has none goes last. */
 void burst_restore(struct rte_mbuf **pkts, uint16_t n);
 
 /** Hand a prepared group to its crypto device. */

@@ -5,6 +5,8 @@
 #include <rte_cryptodev.h>
 #include <rte_ipsec.h>
 
+#include <string.h>
+
 _Static_assert(offsetof(struct pkt, sym) == offsetof(struct pkt, op) + sizeof(struct rte_crypto_op),
 	       "sym stands behind op");
 
@@ -91,12 +93,19 @@ group_prepare(struct worker *w, struct group *g)
 void
 burst_restore(struct rte_mbuf **pkts, uint16_t n)
 {
-	struct rte_mbuf *by_slot[BURST] = {NULL};
-	uint16_t out = 0;
+	struct rte_mbuf *by_slot[BURST] = {NULL}, *rest[BURST];
+	uint16_t out = 0, n_rest = 0;
 
-	for (uint16_t i = 0; i < n; i++)
-		by_slot[pkt(pkts[i])->slot] = pkts[i];
-	for (uint16_t i = 0; i < BURST && out < n; i++)
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t slot = pkt(pkts[i])->slot;
+
+		if (slot < BURST && by_slot[slot] == NULL)
+			by_slot[slot] = pkts[i];
+		else
+			rest[n_rest++] = pkts[i];
+	}
+	for (uint16_t i = 0; i < BURST; i++)
 		if (by_slot[i] != NULL)
 			pkts[out++] = by_slot[i];
+	memcpy(pkts + out, rest, n_rest * sizeof(pkts[0]));
 }

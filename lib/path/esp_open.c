@@ -81,6 +81,7 @@ open_inner(struct rte_mbuf *m, const struct sa *sa, uint8_t next_header, uint8_t
 
 	if (next_header == NEXT_DUMMY)
 		return DROP_esp_dummy;
+	p->from = sa->tunnel->index + 1;
 	if (sa->transport) {
 		transport_mend(m, sa);
 		p->flags = PKT_SECURED;

@@ -91,9 +91,8 @@ esp_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf
 {
 	struct rte_mbuf *of[2][BURST]; // by family
 	struct sad_key keys[2][BURST];
-	uint16_t count[2] = {0, 0}, rest = 0;
+	uint16_t count[2] = {0, 0}, rest = 0, before = *n_esp;
 
-	*n_esp = 0;
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
 		uint8_t family = pkt(m)->family;
@@ -114,5 +113,7 @@ esp_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf
 	}
 	bind_sas(w, 4, of[0], keys[0], count[0], esp, n_esp);
 	bind_sas(w, 6, of[1], keys[1], count[1], esp, n_esp);
+	if ((before > 0 && *n_esp > before) || (count[0] > 0 && count[1] > 0))
+		burst_restore(esp, *n_esp);
 	return rest;
 }

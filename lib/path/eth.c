@@ -92,6 +92,7 @@ eth_accept(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 
 		p->sa = NULL;
 		p->tunnel = NULL;
+		p->from = 0;
 		p->nexthop = PKT_NO_NEXTHOP;
 		p->flags = 0;
 		m->l2_len = 0;

@@ -136,6 +136,15 @@ for_us(const struct worker *w, struct rte_mbuf *m)
 	return tables_is_own(w->tables, pkt(m)->family, rte_pktmbuf_mtod_offset(m, void *, off));
 }
 
+static struct rte_mbuf *
+join_one(struct worker *w, struct rte_mbuf *m)
+{
+	m = reass_add(w, m);
+	if (m != NULL)
+		pkt(m)->slot = PKT_NO_SLOT; // it has pieces from several bursts
+	return m;
+}
+
 uint16_t
 frag_join(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
@@ -147,7 +156,7 @@ frag_join(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		// Other fragments pass as they are: their addresses and protocol decide.
 		if (unlikely(pkt(m)->flags & (PKT_FRAGMENT | PKT_FIRST_FRAGMENT)) &&
 		    (spd_needs_whole(w->tables->spd, pkt(m)->family) || for_us(w, m)))
-			m = reass_add(w, m);
+			m = join_one(w, m);
 		if (m != NULL)
 			pkts[out++] = m;
 	}

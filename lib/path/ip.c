@@ -233,13 +233,15 @@ hop_one(struct rte_mbuf *m)
 {
 	if (pkt(m)->family == 4) {
 		struct rte_ipv4_hdr *ip = rte_pktmbuf_mtod(m, struct rte_ipv4_hdr *);
+		uint8_t be[2] = {ip->time_to_live, ip->next_proto_id}; // one word of the sum
 		uint16_t was, is;
 
 		if (ip->time_to_live <= 1)
 			return DROP_ip_ttl;
-		memcpy(&was, &ip->time_to_live, 2); // TTL and protocol are one word of the sum
+		memcpy(&was, be, 2);
+		be[0]--;
+		memcpy(&is, be, 2);
 		ip->time_to_live--;
-		memcpy(&is, &ip->time_to_live, 2);
 		ip->hdr_checksum = cksum_update16(ip->hdr_checksum, was, is);
 	} else {
 		struct rte_ipv6_hdr *ip = rte_pktmbuf_mtod(m, struct rte_ipv6_hdr *);

@@ -30,11 +30,17 @@ outbound_sealed(struct worker *w, struct rte_mbuf *m)
 void
 outbound(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
+	n = policy_select(w, pkts, n);
+	outbound_known(w, pkts, n);
+}
+
+void
+outbound_known(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
+{
 	struct rte_mbuf *batch[BURST];
 	struct split cut = {0};
 	uint16_t at = 0;
 
-	n = policy_select(w, pkts, n);
 	n = mss_clamp(w, pkts, n);
 	do {
 		uint16_t ready = mtu_fit(w, pkts, n, &at, &cut, batch);

@@ -33,12 +33,14 @@ enum pkt_flag {
 };
 
 #define PKT_NO_NEXTHOP UINT16_MAX
+#define PKT_NO_SLOT UINT8_MAX
 
 struct pkt {
 	// What every stage looks at: one cache line.
 	struct sa *sa;               // being opened or sealed with, for the counters too
 	const struct tunnel *tunnel; // outbound: to be sealed for this one, NULL: clear
 	uint64_t sequence;           // inbound: full (64-bit) sequence number
+	uint32_t from;               // index + 1 of the tunnel it came out of, 0: came in clear
 	uint32_t ident_be;           // with PKT_JOINED: of its fragments
 	uint16_t largest_piece;      // with PKT_JOINED: bytes of L3 of its longest fragment
 	uint16_t inner_bytes;        // outbound: length before sealing
@@ -48,7 +50,7 @@ struct pkt {
 	uint16_t l4_off;             // bytes from the IP header to the upper layer header
 	uint16_t sport;              // host byte order, 0 where the protocol has none
 	uint16_t dport;              //
-	uint8_t slot;                // place in the burst, within esp_open and esp_seal
+	uint8_t slot;                // place in the burst, or PKT_NO_SLOT
 	uint8_t family;              // 4 or 6
 	uint8_t proto;               // upper layer protocol
 

@@ -4,6 +4,7 @@
 // protects; what is left does not pass. docs/architecture.md has the table.
 #include "stage.h"
 
+#include "flow.h"
 #include "policy.h"
 #include "sa.h"
 #include "spd.h"
@@ -217,10 +218,12 @@ policy_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		struct pkt *p = pkt(m);
 		int why = decide(entries[i], &t->nexthops[p->nexthop], p->flags, &p->tunnel);
 
-		if (unlikely(why >= 0))
+		if (unlikely(why >= 0)) {
 			drop(w, m, (enum drop_reason)why);
-		else
-			pkts[good++] = m;
+			continue;
+		}
+		flow_learn(w, m);
+		pkts[good++] = m;
 	}
 	return good;
 }

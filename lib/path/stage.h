@@ -34,7 +34,7 @@ uint16_t ip_spoof(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 uint16_t ip_hop(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 
 // esp_select.c, esp_open.c, esp_seal.c
-/** Moves ESP for us out of pkts into esp (with its SA); the rest goes on. */
+/** Adds ESP for us to esp, bound to its SA; the rest goes on. */
 uint16_t esp_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf **esp,
 		    uint16_t *n_esp);
 /** Replay check, decryption, trailer: what goes on is an inner packet. */
@@ -122,5 +122,7 @@ void idle_tick(struct worker *w);
 // inbound.c, outbound.c
 void inbound(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 void outbound(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+/** The same without policy_select: what is to become of them is known. */
+void outbound_known(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 /** The end of the way out for one packet of sgw's own with pkt.tunnel set. */
 void outbound_sealed(struct worker *w, struct rte_mbuf *m);

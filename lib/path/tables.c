@@ -68,6 +68,7 @@ build_ports(struct tables *t, const struct config *c, const struct port *ports)
 		p->port_id = ports[i].port_id;
 		p->mtu = cp->mtu;
 		p->mac = ports[i].mac;
+		memcpy(&p->mac_word, &p->mac, sizeof(p->mac));
 		p->rx_cksum = ports[i].rx_cksum;
 		p->n_txq = ports[i].n_txq;
 		p->tx_shared = ports[i].n_txq < n_workers;
@@ -229,6 +230,22 @@ build_sas(struct tables *t, const struct config *c, struct sa **sas, struct err 
 			tun->sa_out = sas[i];
 	}
 	return 0;
+}
+
+// Which ESP flow_take() may take: raw, and what the full way would say of its addresses
+// is known beforehand.
+static void
+build_short_ways(struct tables *t)
+{
+	static uint64_t n_built;
+
+	t->generation = ++n_built;
+	for (uint32_t i = 0; i < t->n_sas; i++) {
+		struct sa *sa = t->sas[i];
+
+		sa->short_way = sa->inbound && !sa->natt && tables_is_own(t, sa->family, sa->dst.b) &&
+				!tables_is_own(t, sa->family, sa->src.b);
+	}
 }
 
 // The way to the remote, and the largest inner packet that fits it with the SA.
@@ -482,6 +499,7 @@ tables_build(const struct config *c, const struct port *ports, struct sa **sas, 
 	if (rc == 0) {
 		t->mss_clamp = c->mss_clamp;
 		build_ways(t);
+		build_short_ways(t);
 		t->spd = spd_create(c->policies, of_policy, c->n_policies, err);
 		rc = t->spd == NULL ? -ENOMEM : 0;
 	}

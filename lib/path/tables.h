@@ -29,6 +29,7 @@ struct tport {
 	uint16_t vlan;               // tag of a subinterface, 0: the port itself
 	uint16_t parent;             // index of the port that the device belongs to
 	struct rte_ether_addr mac;   // ours
+	uint64_t mac_word;           // the same, in the first six bytes in memory
 	bool rx_cksum;               // the device says whether an IPv4 checksum is good
 	bool tx_shared;              // fewer tx queues than workers: lock around tx
 	uint16_t n_txq;              //
@@ -78,6 +79,7 @@ struct nexthop {
 };
 
 struct tables {
+	uint64_t generation; // no two tables of a process have the same
 	bool mss_clamp; //
 	uint32_t n_ports;
 	struct tport *ports;

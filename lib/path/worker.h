@@ -20,6 +20,7 @@
 
 struct tables;
 struct IMB_MGR;
+struct flows;
 
 // Counters of one port in one worker. Written by the worker alone.
 struct port_stats {
@@ -55,6 +56,7 @@ struct worker {
 	const struct tables *tables;    // what to do with packets
 	struct rte_mempool *pool;       // for packets that sgw makes itself
 	struct reass *reass;            // packets being put together
+	struct flows *flows;            // what was decided about flows
 	uint64_t now;                   // TSC at the start of this burst
 	uint64_t hz;                    // TSC ticks a second
 	uint16_t n_rxqs;                //

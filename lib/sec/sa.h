@@ -48,6 +48,7 @@ struct sa {
 	uint8_t family;              // of the outer header
 	bool inbound;                //
 	bool shared;                 // more than one worker may use it at a time
+	bool short_way;              // inbound: its ESP may be known without the full way
 	bool natt;                   // UDP encapsulation
 	bool transport;              // transport mode
 	bool esn;                    //
