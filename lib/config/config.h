@@ -150,6 +150,8 @@ struct cfg_policy { // an SPD entry, RFC 4301 section 4.4.1
 };
 
 enum cfg_idle { CFG_IDLE_SLEEP, CFG_IDLE_POLL };
+enum cfg_steering { CFG_STEER_AUTO, CFG_STEER_QUEUES, CFG_STEER_FLOWS, CFG_STEER_BURSTS };
+enum cfg_crypto { CFG_CRYPTO_DIRECT, CFG_CRYPTO_LOOK_ASIDE };
 
 struct config {
 	char *file;                   // as given on the command line
@@ -157,6 +159,8 @@ struct config {
 	char *state;                  // system.state: path of the state file, NULL: none
 	uint32_t mbufs;               // system.mbufs: packet buffers, default 16384
 	enum cfg_idle idle;           // system.idle: default sleep
+	enum cfg_steering steering;   // system.steering: default auto
+	enum cfg_crypto crypto;       // system.crypto: default direct
 	bool mss_clamp;               // system.mss-clamp: default true
 	bool allow_nonce_reuse;       // lab.allow-nonce-reuse: lab-only
 	bool allow_published_keys;    // lab.allow-published-keys: lab-only

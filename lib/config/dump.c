@@ -18,6 +18,8 @@ dump_addresses(const struct prefix *p, uint32_t n, FILE *out)
 		fprintf(out, "      - \"%s\"\n", prefix_format(&p[i], text));
 }
 
+static const char *const steerings[] = {"auto", "queues", "flows", "bursts"};
+
 static void
 dump_head(const struct config *c, FILE *out)
 {
@@ -25,8 +27,10 @@ dump_head(const struct config *c, FILE *out)
 	fprintf(out, "system:\n  name: %s\n", c->name);
 	if (c->state != NULL)
 		fprintf(out, "  state: \"%s\"\n", c->state);
-	fprintf(out, "  mbufs: %u\n  idle: %s\n  mss-clamp: %s\n", c->mbufs,
-		c->idle == CFG_IDLE_POLL ? "poll" : "sleep", c->mss_clamp ? "true" : "false");
+	fprintf(out, "  mbufs: %u\n  idle: %s\n  steering: %s\n  crypto: %s\n  mss-clamp: %s\n",
+		c->mbufs, c->idle == CFG_IDLE_POLL ? "poll" : "sleep", steerings[c->steering],
+		c->crypto == CFG_CRYPTO_DIRECT ? "direct" : "look-aside",
+		c->mss_clamp ? "true" : "false");
 	if (c->allow_nonce_reuse || c->allow_published_keys)
 		fputs("lab: # protections that were taken away\n", out);
 	if (c->allow_nonce_reuse)

@@ -29,7 +29,7 @@ load_system(struct load *l, const struct node *item)
 	struct config *c = l->c;
 	char word[QUOTE_STRLEN];
 	const char *text;
-	uint32_t idle = 0;
+	uint32_t idle = 0, steering = 0, crypto = 0;
 
 	c->mss_clamp = true;
 	if (field_text(l, SEC_SYSTEM, item, "name", &text) == FOUND_GOOD) {
@@ -61,6 +61,10 @@ load_system(struct load *l, const struct node *item)
 	field_u32(l, SEC_SYSTEM, item, "mbufs", &c->mbufs);
 	field_choice(l, SEC_SYSTEM, item, "idle", &idle);
 	c->idle = idle;
+	field_choice(l, SEC_SYSTEM, item, "steering", &steering);
+	c->steering = steering;
+	field_choice(l, SEC_SYSTEM, item, "crypto", &crypto);
+	c->crypto = crypto;
 	field_bool(l, SEC_SYSTEM, item, "mss-clamp", &c->mss_clamp);
 }
 

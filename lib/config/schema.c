@@ -48,6 +48,10 @@ const struct schema_key schema_keys[] = {
 	 "Packet buffers; each takes about 2.5 KiB of memory at MTU 1500, and 10 KiB at MTU 9000"},
 	{SEC_SYSTEM, "idle", TYPE_CHOICE, false, 0, 0, "sleep|poll", "sleep",
 	 "What a worker does without packets: *sleep* gives the core back, *poll* keeps it"},
+	{SEC_SYSTEM, "steering", TYPE_CHOICE, false, 0, 0, "auto|queues|flows|bursts", "auto",
+	 "How packets come to the workers, see WORKERS: *queues* as the NIC deals them out, *flows* by a hash in software, *bursts* one flow over all. *auto*: queues where every port has one for each worker, else flows"},
+	{SEC_SYSTEM, "crypto", TYPE_CHOICE, false, 0, 0, "direct|look-aside", "direct",
+	 "Who makes ESP in tunnel mode: *direct* sgw itself with ipsec-mb, the fastest; *look-aside* librte_ipsec with a crypto device, as always in transport mode"},
 	{SEC_SYSTEM, "mss-clamp", TYPE_BOOL, false, 0, 0, NULL, "true",
 	 "Lowers the MSS of TCP connections to what fits the SA they enter; never raises it"},
 

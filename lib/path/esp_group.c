@@ -5,7 +5,8 @@
 #include <rte_cryptodev.h>
 #include <rte_ipsec.h>
 
-_Static_assert(offsetof(struct pkt, sym) == sizeof(struct rte_crypto_op), "sym stands behind op");
+_Static_assert(offsetof(struct pkt, sym) == offsetof(struct pkt, op) + sizeof(struct rte_crypto_op),
+	       "sym stands behind op");
 
 static uint16_t
 collect(const struct worker *w, struct flight *f, unsigned int slot)

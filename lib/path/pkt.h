@@ -35,12 +35,7 @@ enum pkt_flag {
 #define PKT_NO_NEXTHOP UINT16_MAX
 
 struct pkt {
-	// The crypto operation travels with its packet; op, sym and iv must stay
-	// in this order: the PMD finds sym behind op, and iv by its offset from op.
-	struct rte_crypto_op op;
-	struct rte_crypto_sym_op sym;
-	uint8_t iv[16];
-
+	// What every stage looks at: one cache line.
 	struct sa *sa;               // being opened or sealed with, for the counters too
 	const struct tunnel *tunnel; // outbound: to be sealed for this one, NULL: clear
 	uint64_t sequence;           // inbound: full (64-bit) sequence number
@@ -56,10 +51,17 @@ struct pkt {
 	uint8_t slot;                // place in the burst, within esp_open and esp_seal
 	uint8_t family;              // 4 or 6
 	uint8_t proto;               // upper layer protocol
+
+	// While the crypto works on it. On the look-aside path the operation travels with
+	// its packet; op, sym and iv must stay in this order: the PMD finds sym behind op,
+	// and iv by its offset from op.
+	struct rte_crypto_op op __rte_cache_aligned;
+	struct rte_crypto_sym_op sym;
+	uint8_t iv[16];
 };
 
 #define PKT_PRIV_SIZE RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN)
-#define PKT_IV_OFFSET offsetof(struct pkt, iv)
+#define PKT_IV_OFFSET (offsetof(struct pkt, iv) - offsetof(struct pkt, op))
 
 static inline struct pkt *
 pkt(struct rte_mbuf *m)
