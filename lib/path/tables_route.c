@@ -14,7 +14,8 @@
 #include <string.h>
 
 #define NEXTHOPS_MAX 32767  // 15 bits in an entry of 2 bytes
-#define TBL8_SPARE 256      // groups for what changes
+#define ROUTES_SPARE 64     // for what changes
+#define TBL8_SPARE 256      // groups for the same
 #define TBL8_2B_MAX 32000   // groups that entries of 2 bytes can name
 
 static int
@@ -102,11 +103,12 @@ add_static(struct tables *t, struct index *places, const struct cfg_route *r)
 	return at < 0 ? at : add_route(t, &r->to, (uint16_t)at);
 }
 
-// Prefixes beyond /24 need groups of 256 entries.
+// What the routes need: prefixes beyond /24 also groups of 256 entries.
 struct groups {
+	uint32_t routes[2]; // by family: v4, v6
 	uint32_t n6;     // IPv6: what the trie reserves at most, a group for each byte
-	uint32_t n4;     //
-	uint32_t *nets4; // IPv4: the /24 of each, as numbers
+	uint32_t n4;     // IPv4: one for each /24
+	uint32_t *nets4; // which these are, as numbers
 };
 
 static void
@@ -114,6 +116,7 @@ groups_add(struct groups *g, const struct prefix *p, uint8_t len)
 {
 	uint32_t be;
 
+	g->routes[p->addr.family == 6]++;
 	if (len <= 24)
 		return;
 	if (p->addr.family == 6) {
@@ -144,8 +147,7 @@ number_cmp(const void *left, const void *right)
 
 // @param n_routes  connected ones too
 static int
-count_tbl8(const struct tables *t, const struct config *c, uint32_t n_routes, uint32_t *tbl8_4,
-	   uint32_t *tbl8_6)
+groups_count(const struct tables *t, const struct config *c, uint32_t n_routes, struct groups *out)
 {
 	struct groups g = {.nets4 = calloc(n_routes, sizeof(*g.nets4))};
 	uint32_t different = 0;
@@ -162,8 +164,8 @@ count_tbl8(const struct tables *t, const struct config *c, uint32_t n_routes, ui
 	for (uint32_t i = 0; i < g.n4; i++)
 		different += i == 0 || g.nets4[i] != g.nets4[i - 1];
 	free(g.nets4);
-	*tbl8_4 = TBL8_SPARE + different;
-	*tbl8_6 = TBL8_SPARE + g.n6;
+	*out = (struct groups){{g.routes[0] + ROUTES_SPARE, g.routes[1] + ROUTES_SPARE},
+			       .n4 = different + TBL8_SPARE, .n6 = g.n6 + TBL8_SPARE};
 	return 0;
 }
 
@@ -171,24 +173,24 @@ static int
 create_fibs(struct tables *t, const struct config *c, uint32_t n_routes)
 {
 	static unsigned int generation; // names must differ in one process
-	uint32_t tbl8_4, tbl8_6;
+	struct groups need;
 
-	if (count_tbl8(t, c, n_routes, &tbl8_4, &tbl8_6) != 0)
+	if (groups_count(t, c, n_routes, &need) != 0)
 		return -ENOMEM;
 	struct rte_fib_conf conf4 = {
 		.type = RTE_FIB_DIR24_8,
-		.max_routes = (int)n_routes,
+		.max_routes = (int)need.routes[0],
 		.dir24_8 = {
-			.nh_sz = tbl8_4 < TBL8_2B_MAX ? RTE_FIB_DIR24_8_2B : RTE_FIB_DIR24_8_4B,
-			.num_tbl8 = tbl8_4,
+			.nh_sz = need.n4 < TBL8_2B_MAX ? RTE_FIB_DIR24_8_2B : RTE_FIB_DIR24_8_4B,
+			.num_tbl8 = need.n4,
 		},
 	};
 	struct rte_fib6_conf conf6 = {
 		.type = RTE_FIB6_TRIE,
-		.max_routes = (int)n_routes,
+		.max_routes = (int)need.routes[1],
 		.trie = {
-			.nh_sz = tbl8_6 < TBL8_2B_MAX ? RTE_FIB6_TRIE_2B : RTE_FIB6_TRIE_4B,
-			.num_tbl8 = tbl8_6,
+			.nh_sz = need.n6 < TBL8_2B_MAX ? RTE_FIB6_TRIE_2B : RTE_FIB6_TRIE_4B,
+			.num_tbl8 = need.n6,
 		},
 	};
 	char name[32];
@@ -231,7 +233,7 @@ add_routes(struct tables *t, const struct config *c, struct index *places, struc
 int
 build_routes(struct tables *t, const struct config *c, struct err *err)
 {
-	uint32_t n_routes = c->n_routes + 64, n_nexthops;
+	uint32_t n_routes = c->n_routes + ROUTES_SPARE, n_nexthops;
 	struct index *places;
 	int rc;
 
