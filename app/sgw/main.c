@@ -41,6 +41,7 @@
 
 #define MEM_BASE_MB 272  // the small forwarding tables, SAs, queues
 #define ROUTE_BYTES 6000 // of a long route in the forwarding tables, at most
+#define POLICY_BYTES 2048 // of a policy, what is remembered of it included
 #define MBUF_BYTES 3072  // of a packet buffer at the usual MTU, with everything
 #define MBUFS_WORKER 640 // in a worker's cache and hands
 #define MBUFS_SPARE 1024 // waiting for neighbours, made by sgw itself
@@ -88,7 +89,8 @@ start_eal(const struct args *a, struct gateway *g, struct err *err)
 		mbuf_bytes = RTE_MAX(mbuf_bytes, port_rx_max(&c->ports[i]) + 1536ull);
 	}
 	mem_mb = MEM_BASE_MB + (uint32_t)(c->mbufs * mbuf_bytes >> 20) + c->n_sas / 32 +
-		 (uint32_t)((uint64_t)c->n_routes * ROUTE_BYTES >> 20) + c->n_policies / 4;
+		 (uint32_t)((uint64_t)c->n_routes * ROUTE_BYTES >> 20) +
+		 (uint32_t)((uint64_t)c->n_policies * POLICY_BYTES >> 20);
 	rc = eal_start(a->eal_argc, a->eal_argv, c->name, pci, mem_mb, err);
 	if (rc != 0)
 		return rc;

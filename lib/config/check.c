@@ -254,11 +254,14 @@ check_tunnel(struct check *k, uint32_t i)
 	const struct node *item = k->l->items[SEC_TUNNELS][i];
 	char text[ADDR_STRLEN];
 
-	for (uint32_t j = 0; t->reqid != 0 && j < i; j++)
-		if (k->c->tunnels[j].reqid == t->reqid)
-			item_error(k->l, item, "reqid",
-				   "%u is the reqid of tunnel %s too; give each tunnel its own",
-				   t->reqid, k->c->tunnels[j].name);
+	for (uint32_t j = 0; t->reqid != 0 && j < i; j++) {
+		if (k->c->tunnels[j].reqid != t->reqid)
+			continue;
+		item_error(k->l, item, "reqid",
+			   "%u is the reqid of tunnel %s too; give each tunnel its own", t->reqid,
+			   k->c->tunnels[j].name);
+		break;
+	}
 	if (t->local.family != 0 && t->remote.family != 0 && t->local.family != t->remote.family) {
 		item_error(
 			k->l, item, "remote",
@@ -372,7 +375,10 @@ check_all(struct load *l)
 
 	k.sa_used = calloc(l->c->n_sas + 1, sizeof(*k.sa_used));
 	k.sa_tunnel = calloc(l->c->n_sas + 1, sizeof(*k.sa_tunnel));
-	if (!own_collect(&k) || k.sa_used == NULL || k.sa_tunnel == NULL) {
+	k.sa_ipv6 = calloc(l->c->n_sas + 1, sizeof(*k.sa_ipv6));
+	k.tunnel_ipv6 = calloc(l->c->n_tunnels + 1, sizeof(*k.tunnel_ipv6));
+	if (!own_collect(&k) || k.sa_used == NULL || k.sa_tunnel == NULL || k.sa_ipv6 == NULL ||
+	    k.tunnel_ipv6 == NULL) {
 		item_error(l, l->root, NULL, "out of memory");
 	} else {
 		check_own(&k);
@@ -390,4 +396,7 @@ check_all(struct load *l)
 	free(k.routes.entries);
 	free(k.sa_used);
 	free(k.sa_tunnel);
+	free(k.sa_ipv6);
+	free(k.tunnel_ipv6);
+	free(k.ends);
 }

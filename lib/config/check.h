@@ -15,6 +15,29 @@ struct own {
 	const struct node *node; // where it was written
 };
 
+// The two ends of an SA, and what else ties it to a tunnel or policy.
+struct ends {
+	struct addr src;
+	struct addr dst;
+	bool transport;
+	bool inbound;
+	uint32_t reqid;
+	uint32_t sa; // its index
+};
+
+struct ends_span {
+	const struct ends *first;
+	uint32_t n;
+};
+
+// What a policy in transport mode finds among the SAs.
+struct transport_use {
+	const struct cfg_sa *first;      // of those that it can use, NULL: none
+	const struct cfg_sa *other_ends; // the first that it can use and that has other ends
+	const struct cfg_sa *other_mode; // one that only the mode keeps away
+	bool other_reqid;                // there is one that only the reqid keeps away
+};
+
 struct check {
 	struct load *l;       //
 	struct config *c;     //
@@ -22,8 +45,11 @@ struct check {
 	uint32_t n_own;       //
 	struct lpm connected; // the prefixes of own
 	struct lpm routes;    // those and the static routes
+	struct ends *ends;    // of all SAs, sorted: ends, mode, reqid, place in the file
 	bool *sa_used;        // by a tunnel or policy, one an SA
 	bool *sa_tunnel;      // belongs to a tunnel, one an SA
+	bool *sa_ipv6;        // IPv6 packets can be meant for it, one an SA
+	bool *tunnel_ipv6;    // IPv6 is routed into it, one a tunnel
 };
 
 /** All checks. Completes what only the whole can tell: gateways, directions. */
@@ -47,13 +73,26 @@ void check_routes(struct check *k);
 /** Report when the way to an outer address leads into a tunnel or nowhere. */
 void check_outer_route(struct check *k, const struct node *item, const char *key,
 		       const struct addr *remote);
-/** Is it a protect policy for the direction and addresses of the SA, whatever mode and reqid? */
-bool policy_fits(const struct cfg_policy *p, const struct cfg_sa *sa);
-/** Is it a policy that the SA can serve? */
-bool policy_matches(const struct cfg_policy *p, const struct cfg_sa *sa);
+
+// check_ends.c: with thousands of SAs and policies, nobody looks at each with each.
+/** Once the direction of all SAs is known. @return memory was there */
+bool ends_build(struct check *k);
+/** The first SA with these ends, mode and reqid, or NULL. */
+const struct ends *ends_find(const struct check *k, const struct addr *src, const struct addr *dst,
+			     bool transport, uint32_t reqid);
+/** All SAs with these ends and mode, ascending by reqid. */
+struct ends_span ends_pair(const struct check *k, const struct addr *src, const struct addr *dst,
+			   bool transport);
+/** The SAs that a protect policy in transport mode is about. */
+struct transport_use ends_transport(const struct check *k, const struct cfg_policy *p);
+/** Fills sa_used and sa_ipv6, as far as policies tell. */
+void ends_mark(struct check *k);
+
 /** Are the outer addresses the tunnel's, and the mode too? The reqid is not looked at. */
 bool tunnel_matches(const struct cfg_tunnel *t, const struct cfg_sa *sa);
 void check_sas(struct check *k);
+/** What no two SAs may have in common; each is told of the first one before it. */
+void check_doubles_sa(struct check *k);
 /** Warn about packets that are longer than what an SA and its port take. */
 void check_sizes(struct check *k);
 void check_policies(struct check *k);

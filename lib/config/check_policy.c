@@ -3,11 +3,10 @@
 #include "check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define PAIRWISE_MAX 2000  // policies; beyond, comparing each with each takes too long
-#define RANGE_PREFIXES 254 // range_split() never makes more
-#define RULES_MAX 1000     // of one policy, before a word is said
+#define PAIRWISE_MAX 2000 // policies; beyond, comparing each with each takes too long
 
 static const struct node *
 policy_item(const struct check *k, uint32_t i)
@@ -22,28 +21,18 @@ policy_check_sa(struct check *k, uint32_t i)
 	const struct cfg_policy *p = &k->c->policies[i];
 	const struct node *item = policy_item(k, i);
 	char src[ADDR_STRLEN], dst[ADDR_STRLEN];
-	const struct cfg_sa *other_mode = NULL;
-	bool pair = false;
+	struct ends_span pair = ends_pair(k, &p->tunnel_src, &p->tunnel_dst, false);
+	struct ends_span other = ends_pair(k, &p->tunnel_src, &p->tunnel_dst, true);
+	const struct cfg_sa *other_mode = other.n > 0 ? &k->c->sas[other.first->sa] : NULL;
 
-	for (uint32_t j = 0; j < k->c->n_sas; j++) {
-		const struct cfg_sa *sa = &k->c->sas[j];
-
-		if (addr_cmp(&sa->src, &p->tunnel_src) != 0 ||
-		    addr_cmp(&sa->dst, &p->tunnel_dst) != 0)
-			continue;
-		if (sa->transport) {
-			other_mode = sa;
-			continue;
-		}
-		if (p->reqid == 0 || p->reqid == sa->reqid)
-			return;
-		pair = true;
-	}
+	if (p->reqid == 0 ? pair.n > 0 :
+			    ends_find(k, &p->tunnel_src, &p->tunnel_dst, false, p->reqid) != NULL)
+		return;
 	if (k->l->unsure[SEC_SAD])
 		return;
 	addr_format(&p->tunnel_src, src);
 	addr_format(&p->tunnel_dst, dst);
-	if (pair)
+	if (pair.n > 0)
 		item_error(k->l, item, "reqid",
 			   "%u is on no SA from %s to %s; write it on one in sad:, or take it out "
 			   "here",
@@ -62,39 +51,24 @@ policy_check_sa(struct check *k, uint32_t i)
 
 // The same in transport mode: an SA whose own two ends the policy selects.
 static void
-policy_check_transport(struct check *k, uint32_t i)
+policy_check_transport(struct check *k, uint32_t i, const struct transport_use *use)
 {
 	const struct cfg_policy *p = &k->c->policies[i];
 	const struct node *item = policy_item(k, i);
 	const char *dir = p->dir == CFG_IN ? "inbound" : "outbound";
-	const struct cfg_sa *other_mode = NULL;
-	bool pair = false;
 
-	if (k->l->unsure[SEC_PORTS] || k->l->unsure[SEC_SAD])
+	if (use->first != NULL)
 		return;
-	for (uint32_t j = 0; j < k->c->n_sas; j++) {
-		const struct cfg_sa *sa = &k->c->sas[j];
-
-		if (!policy_fits(p, sa))
-			continue;
-		if (!sa->transport) {
-			other_mode = sa;
-			continue;
-		}
-		if (p->reqid == 0 || p->reqid == sa->reqid)
-			return;
-		pair = true;
-	}
-	if (pair)
+	if (use->other_reqid)
 		item_error(k->l, item, "reqid",
 			   "%u is on no %s transport mode SA between src and dst; write it on one "
 			   "in sad:, or take it out here",
 			   p->reqid, dir);
-	else if (other_mode != NULL)
+	else if (use->other_mode != NULL)
 		item_error(k->l, item, "mode",
 			   "is transport, but SA %s (line %u) between src and dst is of mode: "
 			   "tunnel; write the same on both",
-			   other_mode->name, other_mode->at.line);
+			   use->other_mode->name, use->other_mode->at.line);
 	else
 		item_error(k->l, item, "mode",
 			   "is transport, but there is no %s IPv%u SA of mode: transport whose own "
@@ -130,27 +104,46 @@ claim_add(struct claim *first, struct claim *other, const char *kind, const char
 	return c == first;
 }
 
-// The first SA that a policy in transport mode finds has the ends that it is about.
-static const struct cfg_sa *
-transport_sa(const struct check *k, const struct cfg_policy *p)
+static int
+number_cmp(const void *left, const void *right)
 {
-	for (uint32_t i = 0; i < k->c->n_sas; i++)
-		if (policy_matches(p, &k->c->sas[i]))
-			return &k->c->sas[i];
-	return NULL;
+	const uint32_t *a = left, *b = right;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+// The SAs between two ends, in both directions, of the least and of the greatest reqid:
+// if these have the same, all have. @return how many, in the order of the file
+static uint32_t
+extremes(const struct check *k, const struct addr *src, const struct addr *dst, bool transport,
+	 uint32_t out[4])
+{
+	uint32_t n = 0;
+
+	for (int way = 0; way < 2; way++) {
+		struct ends_span s = way == 0 ? ends_pair(k, src, dst, transport) :
+						ends_pair(k, dst, src, transport);
+
+		if (s.n == 0)
+			continue;
+		out[n++] = s.first->sa;
+		out[n++] = s.first[s.n - 1].sa;
+	}
+	qsort(out, n, sizeof(*out), number_cmp);
+	return n;
 }
 
 // A policy is about one pair of addresses and one reqid.
 static void
-policy_check_reqid(struct check *k, uint32_t i)
+policy_check_reqid(struct check *k, uint32_t i, const struct cfg_sa *ends)
 {
 	const struct cfg_policy *p = &k->c->policies[i];
-	const struct cfg_sa *ends = p->transport ? transport_sa(k, p) : NULL;
 	const struct addr *src = ends != NULL ? &ends->src : &p->tunnel_src;
 	const struct addr *dst = ends != NULL ? &ends->dst : &p->tunnel_dst;
 	const struct addr *local = p->dir == CFG_OUT ? src : dst;
 	const struct addr *remote = p->dir == CFG_OUT ? dst : src;
 	struct claim first = {.found = false}, other = {.found = false};
+	uint32_t sas[4], n_sas;
 	bool one = true;
 
 	if (p->action != CFG_PROTECT || p->reqid != 0 || src->family == 0 ||
@@ -162,13 +155,11 @@ policy_check_reqid(struct check *k, uint32_t i)
 		if (addr_cmp(&t->local, local) == 0 && addr_cmp(&t->remote, remote) == 0)
 			one = claim_add(&first, &other, "tunnel", t->name, t->reqid, t->at.line);
 	}
-	for (uint32_t j = 0; j < k->c->n_sas && one; j++) {
-		const struct cfg_sa *sa = &k->c->sas[j];
+	n_sas = extremes(k, src, dst, p->transport, sas);
+	for (uint32_t j = 0; j < n_sas && one; j++) {
+		const struct cfg_sa *sa = &k->c->sas[sas[j]];
 
-		if (sa->transport == p->transport &&
-		    addr_cmp(sa->inbound ? &sa->dst : &sa->src, local) == 0 &&
-		    addr_cmp(sa->inbound ? &sa->src : &sa->dst, remote) == 0)
-			one = claim_add(&first, &other, "SA", sa->name, sa->reqid, sa->at.line);
+		one = claim_add(&first, &other, "SA", sa->name, sa->reqid, sa->at.line);
 	}
 	if (!one)
 		item_error(k->l, policy_item(k, i), NULL, "has no reqid, and %s and %s fit; %s",
@@ -180,43 +171,16 @@ policy_check_reqid(struct check *k, uint32_t i)
 
 // In transport mode a policy has only one pair of ends.
 static void
-policy_check_ends(struct check *k, uint32_t i)
+policy_check_ends(struct check *k, uint32_t i, const struct transport_use *use)
 {
-	const struct cfg_policy *p = &k->c->policies[i];
-	const struct cfg_sa *first;
+	const struct cfg_sa *first = use->first, *sa = use->other_ends;
 
-	if (k->l->unsure[SEC_PORTS] || k->l->unsure[SEC_SAD])
-		return;
-	first = transport_sa(k, p);
-	for (uint32_t j = 0; j < k->c->n_sas; j++) {
-		const struct cfg_sa *sa = &k->c->sas[j];
-
-		if (!policy_matches(p, sa) ||
-		    (addr_cmp(&first->src, &sa->src) == 0 && addr_cmp(&first->dst, &sa->dst) == 0))
-			continue;
+	if (sa != NULL)
 		item_error(k->l, policy_item(k, i), "mode",
 			   "is transport, and both SA %s (line %u) and SA %s (line %u), which has "
 			   "other ends, lie inside src and dst; write one policy for each pair of "
 			   "ends",
 			   first->name, first->at.line, sa->name, sa->at.line);
-		return;
-	}
-}
-
-// rte_acl knows prefixes only, and every source goes with every destination.
-static void
-policy_check_ranges(struct check *k, uint32_t i)
-{
-	const struct cfg_policy *p = &k->c->policies[i];
-	struct prefix unused[RANGE_PREFIXES];
-	int src = range_split(&p->src, unused, RANGE_PREFIXES);
-	int dst = range_split(&p->dst, unused, RANGE_PREFIXES);
-
-	if (src > 0 && dst > 0 && src * dst > RULES_MAX)
-		item_warning(k->l, policy_item(k, i), NULL,
-			     "becomes %d rules, as src is %d prefixes and dst %d, which takes "
-			     "long to start and much memory; write prefixes in place of ranges",
-			     src * dst, src, dst);
 }
 
 static void
@@ -228,11 +192,7 @@ policy_check_tunnel(struct check *k, uint32_t i)
 	const struct addr *peer = out ? &p->tunnel_dst : &p->tunnel_src;
 	char text[ADDR_STRLEN];
 
-	if (p->action == CFG_PROTECT && p->transport) {
-		policy_check_transport(k, i);
-		policy_check_ends(k, i);
-	}
-	if (p->action != CFG_PROTECT || p->transport || p->tunnel_src.family == 0)
+	if (p->tunnel_src.family == 0)
 		return;
 	if (!own_is_port(k, ours)) {
 		if (k->l->unsure[SEC_PORTS])
@@ -251,6 +211,26 @@ policy_check_tunnel(struct check *k, uint32_t i)
 		return;
 	}
 	policy_check_sa(k, i);
+}
+
+static void
+policy_check(struct check *k, uint32_t i)
+{
+	const struct cfg_policy *p = &k->c->policies[i];
+	struct transport_use use = {.first = NULL};
+
+	if (p->action != CFG_PROTECT)
+		return;
+	if (p->transport) {
+		use = ends_transport(k, p);
+		if (!k->l->unsure[SEC_PORTS] && !k->l->unsure[SEC_SAD]) {
+			policy_check_transport(k, i, &use);
+			policy_check_ends(k, i, &use);
+		}
+	} else {
+		policy_check_tunnel(k, i);
+	}
+	policy_check_reqid(k, i, use.first);
 }
 
 static bool
@@ -321,11 +301,10 @@ policy_check_order(struct check *k, uint32_t i)
 void
 check_policies(struct check *k)
 {
-	for (uint32_t i = 0; i < k->c->n_policies; i++) {
-		policy_check_tunnel(k, i);
-		policy_check_reqid(k, i);
-		policy_check_ranges(k, i);
-	}
+	if (k->ends == NULL)
+		return;
+	for (uint32_t i = 0; i < k->c->n_policies; i++)
+		policy_check(k, i);
 	// A policy in error stands for something else than was meant.
 	if (k->l->unsure[SEC_SPD])
 		return;

@@ -177,6 +177,9 @@ check_routes(struct check *k)
 					    .from = i,
 					    .at = r->at};
 	}
+	for (uint32_t i = 0; i < n; i++)
+		if (e[i].kind == CFG_ROUTE_TUNNEL && e[i].net.addr.family == 6 && e[i].index < c->n_tunnels)
+			k->tunnel_ipv6[e[i].index] = true;
 	lpm_build(&k->routes, e, n);
 	check_doubles(k);
 }

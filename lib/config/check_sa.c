@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NATT_PORT 4500 // RFC 3948 section 2.1
@@ -98,7 +99,7 @@ static void
 sa_check_padding(struct check *k, uint32_t i)
 {
 	const struct cfg_sa *sa = &k->c->sas[i];
-	uint32_t mtu = config_sa_mtu(k->c, sa);
+	uint32_t mtu = sa->tfc_pad_to != 0 ? config_sa_mtu(k->c, sa) : 0;
 
 	if (sa->cipher != ALG_NONE && mtu != 0 && sa->tfc_pad_to > mtu)
 		item_error(k->l, sa_item(k, i), "tfc-pad-to",
@@ -184,23 +185,6 @@ tunnel_matches(const struct cfg_tunnel *t, const struct cfg_sa *sa)
 	return !sa->transport && tunnel_fits(t, sa);
 }
 
-bool
-policy_fits(const struct cfg_policy *p, const struct cfg_sa *sa)
-{
-	if (p->action != CFG_PROTECT || (p->dir == CFG_IN) != sa->inbound)
-		return false;
-	if (p->transport)
-		return range_contains(&p->src, &sa->src) && range_contains(&p->dst, &sa->dst);
-	return addr_cmp(&p->tunnel_src, &sa->src) == 0 && addr_cmp(&p->tunnel_dst, &sa->dst) == 0;
-}
-
-bool
-policy_matches(const struct cfg_policy *p, const struct cfg_sa *sa)
-{
-	return p->transport == sa->transport && (p->reqid == 0 || p->reqid == sa->reqid) &&
-	       policy_fits(p, sa);
-}
-
 // Nobody uses this transport mode SA: say the nearest reason.
 static void
 sa_report_unused_transport(struct check *k, uint32_t i, const struct cfg_tunnel *same_reqid)
@@ -267,11 +251,11 @@ sa_check_use(struct check *k, uint32_t i)
 		if (k->c->tunnels[j].reqid != sa->reqid)
 			continue;
 		same_reqid = &k->c->tunnels[j];
-		if (tunnel_matches(same_reqid, sa))
+		if (tunnel_matches(same_reqid, sa)) {
 			k->sa_used[i] = k->sa_tunnel[i] = true;
+			k->sa_ipv6[i] |= k->tunnel_ipv6[j];
+		}
 	}
-	for (uint32_t j = 0; j < k->c->n_policies && !k->sa_used[i]; j++)
-		k->sa_used[i] = policy_matches(&k->c->policies[j], sa);
 	if (!k->sa_used[i])
 		sa_report_unused(k, i, same_reqid);
 	// A tunnel has its own report.
@@ -279,96 +263,20 @@ sa_check_use(struct check *k, uint32_t i)
 		check_outer_route(k, sa_item(k, i), "dst", &sa->dst);
 }
 
-static bool
-key_equal(const struct cfg_key *a, const struct cfg_key *b)
-{
-	return a->len > 0 && a->len == b->len && memcmp(a->b, b->b, a->len) == 0;
-}
-
-// Given, not made of the SPI: a name begins with a letter.
-static bool
-has_name(const struct cfg_sa *sa)
-{
-	return sa->name[0] != '0';
-}
-
-// What two SAs must not have in common.
-static void
-sa_check_pair(struct check *k, uint32_t j, uint32_t i)
-{
-	const struct cfg_sa *a = &k->c->sas[j], *b = &k->c->sas[i];
-	const struct node *item = sa_item(k, i);
-	char text[ADDR_STRLEN];
-
-	bool same_spi = a->spi != 0 && a->spi == b->spi;
-
-	if (same_spi && b->dst.family != 0 && addr_cmp(&a->dst, &b->dst) == 0)
-		item_error(k->l, item, "spi",
-			   "%u with dst %s is there already (line %u); give each SA to one "
-			   "address its own SPI",
-			   b->spi, addr_format(&b->dst, text), a->at.line);
-	else if (same_spi && strcmp(a->name, b->name) == 0 && !has_name(a) && !has_name(b))
-		item_error(k->l, item, "spi",
-			   "%s is the name of the SA on line %u too, as neither has one of its "
-			   "own; give one of them a name:",
-			   b->name, a->at.line);
-	if (strcmp(a->name, b->name) == 0 && has_name(b))
-		item_error(k->l, item, "name",
-			   "\"%s\" is the name of an SA already (line %u); take another one",
-			   b->name, a->at.line);
-}
-
-// Warn once an SA when another one before it has the same key.
-static void
-sa_check_shared_key(struct check *k, uint32_t i)
-{
-	const struct cfg_sa *b = &k->c->sas[i];
-
-	for (uint32_t j = 0; j < i; j++) {
-		const struct cfg_sa *a = &k->c->sas[j];
-
-		if (key_equal(&a->key, &b->key)) {
-			bool counter = alg_get(a->cipher)->counter && alg_get(b->cipher)->counter;
-
-			item_warning(
-				k->l, sa_item(k, i), "key",
-				counter ? "is the key of SA %s too (line %u): if both ever use one "
-					  "nonce, their packets can be read and forged; give each "
-					  "SA its own key" :
-					  "is the key of SA %s too (line %u); give each SA its "
-					  "own key",
-				a->name, a->at.line);
-			return;
-		}
-		if (key_equal(&a->auth_key, &b->auth_key)) {
-			item_warning(
-				k->l, sa_item(k, i), "auth-key",
-				"is the auth-key of SA %s too (line %u); give each SA its own key",
-				a->name, a->at.line);
-			return;
-		}
-	}
-}
-
 // Of two outbound SAs for the same traffic only one can be sent on.
 static void
 sa_check_twin(struct check *k, uint32_t i)
 {
 	const struct cfg_sa *b = &k->c->sas[i];
+	// What one is used by, all that are like it are.
+	uint32_t first = ends_find(k, &b->src, &b->dst, b->transport, b->reqid)->sa;
+	const struct cfg_sa *a = &k->c->sas[first];
 
-	for (uint32_t j = 0; j < i; j++) {
-		const struct cfg_sa *a = &k->c->sas[j];
-
-		if (!k->sa_used[j] || a->inbound || a->reqid != b->reqid ||
-		    a->transport != b->transport ||
-		    addr_cmp(&a->src, &b->src) != 0 || addr_cmp(&a->dst, &b->dst) != 0)
-			continue;
+	if (first != i)
 		item_warning(k->l, sa_item(k, i), NULL,
 			     "SA %s (line %u) is outbound for the same traffic, and only the "
 			     "first is sent on; take one out, or give it another reqid",
 			     a->name, a->at.line);
-		return;
-	}
 }
 
 // A tunnel without one of its two directions drops what is sent that way.
@@ -378,14 +286,10 @@ tunnel_check_sas(struct check *k, uint32_t t)
 	const struct cfg_tunnel *tunnel = &k->c->tunnels[t];
 	bool in = false, out = false;
 
-	for (uint32_t i = 0; i < k->c->n_sas; i++) {
-		const struct cfg_sa *sa = &k->c->sas[i];
-
-		// One in the wrong mode has its own report.
-		if (sa->reqid != tunnel->reqid || !tunnel_fits(tunnel, sa))
-			continue;
-		in = in || sa->inbound;
-		out = out || !sa->inbound;
+	// One in the wrong mode has its own report.
+	for (int transport = 0; transport < 2; transport++) {
+		out |= ends_find(k, &tunnel->local, &tunnel->remote, transport, tunnel->reqid) != NULL;
+		in |= ends_find(k, &tunnel->remote, &tunnel->local, transport, tunnel->reqid) != NULL;
 	}
 	if (!out)
 		item_warning(k->l, k->l->items[SEC_TUNNELS][t], NULL,
@@ -399,25 +303,46 @@ tunnel_check_sas(struct check *k, uint32_t t)
 			     tunnel->reqid);
 }
 
+// Of all SAs, before anything is said of one.
+static bool *
+sas_direct(struct check *k)
+{
+	bool *directed = calloc(k->c->n_sas + 1, sizeof(*directed));
+
+	for (uint32_t i = 0; directed != NULL && i < k->c->n_sas; i++)
+		directed[i] = sa_direction(k, i);
+	return directed;
+}
+
+static void
+check_sa(struct check *k, uint32_t i, bool directed)
+{
+	sa_check_sequence(k, i, directed);
+	if (!directed)
+		return;
+	sa_check_terms(k, i);
+	sa_check_use(k, i);
+	if (!k->c->sas[i].inbound && k->sa_used[i])
+		sa_check_twin(k, i);
+}
+
 void
 check_sas(struct check *k)
 {
 	const struct config *c = k->c;
+	bool *directed = sas_direct(k);
 
-	for (uint32_t i = 0; i < c->n_sas; i++) {
-		bool directed = sa_direction(k, i);
-
-		for (uint32_t j = 0; j < i; j++)
-			sa_check_pair(k, j, i);
-		sa_check_shared_key(k, i);
-		sa_check_sequence(k, i, directed);
-		if (!directed)
-			continue;
-		sa_check_terms(k, i);
-		sa_check_use(k, i);
-		if (!c->sas[i].inbound && k->sa_used[i])
-			sa_check_twin(k, i);
+	if (directed == NULL || !ends_build(k)) {
+		item_error(k->l, k->l->root, "sad", "out of memory");
+	} else {
+		check_doubles_sa(k);
+		ends_mark(k);
+		for (uint32_t i = 0; i < c->n_sas; i++)
+			check_sa(k, i, directed[i]);
 	}
+	free(directed);
+	if (k->ends == NULL)
+		return;
 	for (uint32_t t = 0; t < c->n_tunnels; t++)
 		if (!k->l->unsure[SEC_SAD] && !k->l->unsure[SEC_PORTS] &&
 		    c->tunnels[t].reqid != 0 && c->tunnels[t].local.family != 0 &&

@@ -23,26 +23,6 @@ inner_mtu(const struct cfg_sa *sa, uint32_t mtu)
 	return alg_inner_mtu(sa->cipher, sa->auth, sa->src.family, sa->natt, mtu);
 }
 
-// Can an IPv6 packet be meant for this SA?
-static bool
-ipv6_enters(const struct check *k, const struct cfg_sa *sa)
-{
-	const struct config *c = k->c;
-
-	for (uint32_t i = 0; i < c->n_policies; i++)
-		if (c->policies[i].src.first.family == 6 && policy_matches(&c->policies[i], sa))
-			return true;
-	for (uint32_t i = 0; i < k->routes.n; i++) {
-		const struct lpm_entry *e = &k->routes.entries[i];
-
-		if (e->kind == CFG_ROUTE_TUNNEL && e->net.addr.family == 6 &&
-		    e->index < c->n_tunnels && c->tunnels[e->index].reqid == sa->reqid &&
-		    tunnel_matches(&c->tunnels[e->index], sa))
-			return true;
-	}
-	return false;
-}
-
 static void
 sa_check_ipv6(struct check *k, uint32_t i)
 {
@@ -50,7 +30,7 @@ sa_check_ipv6(struct check *k, uint32_t i)
 	const struct cfg_port *p = port_towards(k, &sa->dst);
 	uint32_t inner = p == NULL ? IPV6_MIN_MTU : inner_mtu(sa, p->mtu);
 
-	if (inner >= IPV6_MIN_MTU || !ipv6_enters(k, sa))
+	if (inner >= IPV6_MIN_MTU || !k->sa_ipv6[i])
 		return;
 	item_warning(k->l, k->l->items[SEC_SAD][i], NULL,
 		     "takes packets of at most %u bytes, but IPv6 can enter and needs %u (RFC 8200 "
@@ -65,20 +45,17 @@ tunnel_check_mtu(struct check *k, uint32_t t)
 	const struct cfg_tunnel *tunnel = &k->c->tunnels[t];
 	const struct cfg_port *p = port_towards(k, &tunnel->remote);
 
-	for (uint32_t i = 0; i < k->c->n_sas && p != NULL && tunnel->mtu != 0; i++) {
-		const struct cfg_sa *sa = &k->c->sas[i];
+	// Only the first one is sent on.
+	const struct ends *e =
+		ends_find(k, &tunnel->local, &tunnel->remote, false, tunnel->reqid);
+	const struct cfg_sa *sa = e != NULL ? &k->c->sas[e->sa] : NULL;
 
-		if (sa->inbound || sa->reqid != tunnel->reqid || !tunnel_matches(tunnel, sa))
-			continue;
-		// Only the first one is sent on.
-		if (sa->cipher != ALG_NONE && tunnel->mtu > inner_mtu(sa, p->mtu))
-			item_warning(k->l, k->l->items[SEC_TUNNELS][t], "mtu",
-				     "%u is lowered to %u, which is what fits SA %s (line %u) and "
-				     "port %s with its mtu of %u; take it out, or raise that",
-				     tunnel->mtu, inner_mtu(sa, p->mtu), sa->name, sa->at.line,
-				     p->name, p->mtu);
+	if (p == NULL || sa == NULL || sa->cipher == ALG_NONE || tunnel->mtu <= inner_mtu(sa, p->mtu))
 		return;
-	}
+	item_warning(k->l, k->l->items[SEC_TUNNELS][t], "mtu",
+		     "%u is lowered to %u, which is what fits SA %s (line %u) and "
+		     "port %s with its mtu of %u; take it out, or raise that",
+		     tunnel->mtu, inner_mtu(sa, p->mtu), sa->name, sa->at.line, p->name, p->mtu);
 }
 
 void
@@ -89,8 +66,11 @@ check_sizes(struct check *k)
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (k->l->unsure[needed[i]])
 			return;
+	if (k->ends == NULL)
+		return;
 	for (uint32_t t = 0; t < k->c->n_tunnels; t++)
-		tunnel_check_mtu(k, t);
+		if (k->c->tunnels[t].mtu != 0)
+			tunnel_check_mtu(k, t);
 	for (uint32_t i = 0; i < k->c->n_sas; i++) {
 		const struct cfg_sa *sa = &k->c->sas[i];
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define LINES_MAX 1000 // a list of 100000 routes in a wrong form would fill the terminal
 #define QUOTED_MAX 60  // letters of a quoted word
 
 void
@@ -77,7 +76,7 @@ diag_flush(struct diag *d, FILE *out)
 
 	if (d->n > 0)
 		qsort(d->lines, d->n, sizeof(*d->lines), line_cmp);
-	for (uint32_t i = 0; i < d->n && shown < LINES_MAX; i++) {
+	for (uint32_t i = 0; i < d->n && shown < DIAG_LINES_MAX; i++) {
 		const struct diag_line *l = &d->lines[i];
 
 		if (said_before(d, i))
@@ -85,9 +84,9 @@ diag_flush(struct diag *d, FILE *out)
 		fprintf(out, "%s:%u:%u: %s\n", d->file, l->at.line, l->at.col, l->text);
 		shown++;
 	}
-	if (shown == LINES_MAX && d->n > LINES_MAX)
+	if (shown == DIAG_LINES_MAX && d->n > DIAG_LINES_MAX)
 		fprintf(out, "%s: more than %u messages, the rest is left out\n", d->file,
-			LINES_MAX);
+			DIAG_LINES_MAX);
 	if (d->n == 0 && d->errors > 0)
 		fprintf(out, "%s: out of memory\n", d->file);
 	for (uint32_t i = 0; i < d->n; i++)

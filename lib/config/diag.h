@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#define DIAG_LINES_MAX 1000 // a list of 100000 routes in a wrong form would fill the terminal
+
 struct diag_line {
 	struct cfg_at at;
 	uint32_t order; // of arrival, where two stand at one place

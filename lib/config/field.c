@@ -84,6 +84,14 @@ word_suggest(const char *word, const char *choices, char buf[static QUOTE_STRLEN
 	return buf;
 }
 
+// Nobody reads a thousand lines, and more hints than that take minutes.
+static const char *
+suggest(const struct load *l, const char *word, const char *choices, char buf[static QUOTE_STRLEN])
+{
+	buf[0] = '\0';
+	return l->diag->errors < DIAG_LINES_MAX ? word_suggest(word, choices, buf) : buf;
+}
+
 // "a, b, c" from "a|b|c".
 static const char *
 choices_list(const char *choices, char *buf, size_t size)
@@ -115,7 +123,7 @@ keys_check(struct load *l, enum section s, const struct node *map)
 	for (const struct node *n = map->first; n != NULL; n = n->next) {
 		if (schema_find(s, n->key) != NULL)
 			continue;
-		near = word_suggest(n->key, known, hint)[0] != '\0';
+		near = suggest(l, n->key, known, hint)[0] != '\0';
 		diag_error(l->diag, n->key_at, node_path(map, NULL, path), "unknown key %s%s%s",
 			   quote(n->key, word), near ? hint : "; known here: ",
 			   near ? "" : choices_list(known, list, sizeof(list)));
@@ -303,7 +311,7 @@ field_choice(struct load *l, enum section s, const struct node *item, const char
 		return f;
 	if (choice_find(k->choices, text, out))
 		return FOUND_GOOD;
-	word_suggest(text, k->choices, hint);
+	suggest(l, text, k->choices, hint);
 	if (hint[0] == '\0')
 		snprintf(hint, sizeof(hint), "; write %s%s",
 			 strchr(k->choices, '|') != NULL ? "one of " : "",

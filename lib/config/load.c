@@ -142,7 +142,8 @@ field_ref(struct load *l, enum section s, const struct node *item, const char *k
 		if (l->names[i].section == wanted)
 			n += (uint32_t)snprintf(all + n, sizeof(all) - n, "%s%s", n > 0 ? "|" : "",
 						l->names[i].name);
-	word_suggest(text, all, hint);
+	if (l->diag->errors < DIAG_LINES_MAX)
+		word_suggest(text, all, hint);
 	item_error(l, item, key, "there is no %s %s%s", wanted == SEC_PORTS ? "port" : "tunnel",
 		   quote(text, word),
 		   hint[0] != '\0'     ? hint :

@@ -26,7 +26,7 @@ const struct schema_section schema_sections[SEC_COUNT] = {
 	[SEC_ROUTES] = {"routes", SHAPE_LIST, 100000,
 			"Static routes. The prefixes of ports and tunnels are routes already. "
 			"A route names *via*, or *port*, or both, or *tunnel*, or *discard*."},
-	[SEC_SAD] = {"sad", SHAPE_LIST, 4096,
+	[SEC_SAD] = {"sad", SHAPE_LIST, 20000,
 		     "Security associations with static keys. An SA is inbound when its *dst* is "
 		     "an address of one of our ports, outbound when its *src* is."},
 	[SEC_SPD] = {"spd", SHAPE_LIST, 10000,

@@ -8,7 +8,8 @@
 
 #define DEPTH_MAX 8        // the language itself needs 4
 #define NODES_MAX 2000000  // some 100000 routes, SAs and policies
-#define MEMBERS_MAX 4096   // of one map
+#define MEMBERS_MAX 4096   // of one map: a section with names
+#define ITEM_MAX 256       // of a map inside a section: each is compared with those before
 #define CHUNK_BYTES 65536u // of memory at a time
 
 struct tree_chunk {
@@ -314,6 +315,8 @@ key_event(struct builder *b, const yaml_event_t *e)
 	}
 	if (map->n_children >= MEMBERS_MAX)
 		stop(b, b->key_at, "more than 4096 keys in one place; make the file smaller");
+	else if (map->n_children >= ITEM_MAX && b->depth > 2)
+		stop(b, b->key_at, "more than 256 keys in one place; nothing has that many");
 }
 
 static void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // The security policy database (RFC 4301 section 4.4.1): first match by rank,
-// for each direction and family, through rte_acl.
+// for each direction and family (rules.h).
 #pragma once
 
 #include "config.h"
@@ -19,7 +19,7 @@ struct spd_entry {
 	uint32_t index;              // into the configuration's policies
 };
 
-// The selectors of one packet, all in network byte order, laid out for rte_acl.
+// The selectors of one packet, all in network byte order.
 struct spd_key {
 	uint8_t proto;
 	uint8_t zero[3];

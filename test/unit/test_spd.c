@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-// Proves that the SPD's fast lookup (rte_acl) gives, for every packet, the first
-// policy by rank that a plain walk over the list finds: random rule sets with
-// prefixes, odd ranges, protocols and port ranges, both directions and families, and
-// what is left of them after deletions.
+// Proves that the SPD's fast lookup gives, for every packet, the first policy by rank
+// that a plain walk over the list finds: random rule sets with prefixes, odd ranges,
+// protocols and port ranges, both directions and families, and what is left of them
+// after deletions; few rules and thousands; packets in bursts and again, when the
+// answer is remembered; and right after a change of tables.
 #include "spd.h"
 
 #include <rte_byteorder.h>
@@ -20,6 +21,8 @@
 #define RULES 200
 #define PACKETS 10000
 #define ROUNDS 2
+#define AGAIN 6000 // packets that come again: more than are remembered
+#define MANY 10000 // policies
 
 static uint32_t seed = 1;
 
@@ -133,6 +136,19 @@ lookup(const struct spd *spd, const struct packet *p)
 }
 
 static void
+random_packet(struct packet *p, uint8_t family)
+{
+	*p = (struct packet){
+		.dir = rnd(2) == 0 ? CFG_IN : CFG_OUT,
+		.src = random_addr(family),
+		.dst = random_addr(family),
+		.proto = rnd(2) == 0 ? 6 : 17,
+		.sport = (uint16_t)rnd(64),
+		.dport = (uint16_t)rnd(64),
+	};
+}
+
+static void
 compare(const struct cfg_policy *list, uint32_t n, const struct tunnel **tunnels)
 {
 	struct spd *spd = spd_create(list, tunnels, n, NULL);
@@ -141,14 +157,9 @@ compare(const struct cfg_policy *list, uint32_t n, const struct tunnel **tunnels
 	assert_non_null(spd);
 	for (uint32_t i = 0; i < PACKETS; i++) {
 		uint8_t family = rnd(2) == 0 ? 4 : 6;
-		struct packet p = {
-			.dir = rnd(2) == 0 ? CFG_IN : CFG_OUT,
-			.src = random_addr(family),
-			.dst = random_addr(family),
-			.proto = rnd(2) == 0 ? 6 : 17,
-			.sport = (uint16_t)rnd(64),
-			.dport = (uint16_t)rnd(64),
-		};
+		struct packet p;
+
+		random_packet(&p, family);
 		int want = walk(list, n, &p);
 
 		assert_int_equal(lookup(spd, &p), want);
@@ -190,6 +201,126 @@ test_equals_walk(void **state)
 		compare_round();
 }
 
+// Packets of one direction and family as bursts, and what a walk finds for each.
+struct bursts {
+	struct spd_key keys[AGAIN];
+	int want[AGAIN];
+};
+
+static void
+bursts_fill(struct bursts *b, const struct packet *packets, const struct cfg_policy *list, uint32_t n)
+{
+	size_t size = addr_size(packets[0].src.family);
+
+	memset(b, 0, sizeof(*b));
+	for (uint32_t i = 0; i < AGAIN; i++) {
+		b->keys[i].proto = packets[i].proto;
+		b->keys[i].sport_be = rte_cpu_to_be_16(packets[i].sport);
+		b->keys[i].dport_be = rte_cpu_to_be_16(packets[i].dport);
+		memcpy(b->keys[i].addrs, packets[i].src.b, size);
+		memcpy(b->keys[i].addrs + size, packets[i].dst.b, size);
+		b->want[i] = walk(list, n, &packets[i]);
+	}
+}
+
+// Bursts of every length, at places of their own: a packet is met alone and in company.
+static void
+bursts_compare(const struct spd *spd, uint8_t family, const struct bursts *b, uint32_t rounds)
+{
+	for (uint32_t i = 0; i < rounds; i++) {
+		uint32_t n = 1 + rnd(SPD_BURST), at[SPD_BURST];
+		const struct spd_key *keys[SPD_BURST];
+		const struct spd_entry *e[SPD_BURST];
+
+		for (uint32_t j = 0; j < n; j++) {
+			at[j] = rnd(AGAIN);
+			keys[j] = &b->keys[at[j]];
+		}
+		spd_match(spd, CFG_OUT, family, keys, e, n);
+		for (uint32_t j = 0; j < n; j++)
+			assert_int_equal(e[j] == NULL ? -1 : (int)e[j]->index, b->want[at[j]]);
+	}
+}
+
+// What is remembered is about all of a packet, and about these tables: others with the
+// same packets, in turn, and new ones in the place of old ones.
+static void
+again(uint8_t family)
+{
+	struct packet *packets = calloc(AGAIN, sizeof(*packets));
+	struct cfg_policy *list = calloc(RULES, sizeof(*list));
+	const struct tunnel **tunnels = calloc(RULES, sizeof(*tunnels));
+	struct bursts *b[2] = {malloc(sizeof(*b[0])), malloc(sizeof(*b[1]))};
+	struct spd *spd[2] = {NULL, NULL};
+
+	for (uint32_t i = 0; i < AGAIN; i++) {
+		random_packet(&packets[i], family);
+		packets[i].dir = CFG_OUT;
+		// Many that only their ports and protocol tell apart.
+		if (i >= 50) {
+			packets[i].src = packets[i % 50].src;
+			packets[i].dst = packets[i % 50].dst;
+		}
+	}
+	for (int change = 0; change < 6; change++) {
+		int which = change % 2;
+
+		spd_free(spd[which]);
+		for (uint32_t i = 0; i < RULES; i++)
+			random_policy(&list[i], i);
+		spd[which] = spd_create(list, tunnels, RULES, NULL);
+		assert_non_null(spd[which]);
+		bursts_fill(b[which], packets, list, RULES);
+		for (int turn = 0; turn < 4; turn++)
+			for (int j = 0; j <= (change > 0); j++)
+				bursts_compare(spd[j], family, b[j], 100);
+	}
+	spd_free(spd[0]);
+	spd_free(spd[1]);
+	free(b[0]);
+	free(b[1]);
+	free(packets);
+	free(list);
+	free(tunnels);
+}
+
+static void
+test_again(void **state)
+{
+	again(4);
+	again(6);
+}
+
+// Hosts with ports, networks and ranges, interleaved, and a last one for all others:
+// the first that fits counts, in whatever table it stands.
+static void
+test_thousands(void **state)
+{
+	struct cfg_policy *list = calloc(MANY, sizeof(*list));
+	const struct tunnel **tunnels = calloc(MANY, sizeof(*tunnels));
+	struct spd *spd;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		random_policy(&list[i], i);
+		// Not all in the small world, or it would soon be full.
+		list[i].src.first.b[1] = list[i].src.last.b[1] = (uint8_t)(i % 50);
+	}
+	assert_int_equal(range_parse("0.0.0.0/0", &list[MANY - 1].src), 0);
+	list[MANY - 1].dst = list[MANY - 1].src;
+	spd = spd_create(list, tunnels, MANY, NULL);
+	assert_non_null(spd);
+	for (uint32_t i = 0; i < PACKETS; i++) {
+		struct packet p;
+
+		random_packet(&p, rnd(2) == 0 ? 4 : 6);
+		p.src.b[1] = (uint8_t)rnd(52);
+		assert_int_equal(lookup(spd, &p), walk(list, MANY, &p));
+	}
+	spd_free(spd);
+	free(list);
+	free(tunnels);
+}
+
 // The entry carries action and tunnel of its policy.
 static void
 test_entry(void **state)
@@ -225,6 +356,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_equals_walk),
+		cmocka_unit_test(test_again),
+		cmocka_unit_test(test_thousands),
 		cmocka_unit_test(test_entry),
 	};
 	char *argv[] = {"spd", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0",
