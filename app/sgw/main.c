@@ -136,7 +136,7 @@ start_port(struct gateway *g, uint32_t i, struct err *err)
 		if (g->config->ports[j].kind != CFG_PORT_VLAN && g->ports[j].port_id == p->port_id)
 			return err_set(err, EXIT_MACHINE, -EBUSY, "port %s: is the same device as port %s; give "
 				       "each its own", cp->name, g->config->ports[j].name);
-	rc = port_start(cp, p, (uint16_t)n_workers, g->pool, err);
+	rc = port_start(cp, p, (uint16_t)n_workers, g->config->idle == CFG_IDLE_SLEEP, g->pool, err);
 	if (rc != 0)
 		port_close(p);
 	return rc;
@@ -249,6 +249,8 @@ start_workers(struct gateway *g, struct err *err)
 	if (deal_queues(g, err) != 0)
 		return -ENOSPC;
 	g->running = true;
+	for (i = 0; i < n_workers; i++)
+		doze_open(workers[i], g->ports);
 	for (i = 0; i < n_workers; i++) {
 		int rc = rte_eal_remote_launch(worker_loop, workers[i], workers[i]->lcore);
 
@@ -306,11 +308,13 @@ stop(struct gateway *g)
 	if (g->state != NULL)
 		state_close(g->state);
 	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++) {
-		if (workers[i] != NULL) {
-			reass_free(workers[i]->reass);
-			flow_free(workers[i]->flows);
-			mb_manager_free(workers[i]->mb);
-		}
+		if (workers[i] == NULL)
+			continue;
+		if (g->running)
+			doze_close(workers[i]);
+		reass_free(workers[i]->reass);
+		flow_free(workers[i]->flows);
+		mb_manager_free(workers[i]->mb);
 		rte_free(workers[i]);
 	}
 	free(g->sas);

@@ -47,7 +47,7 @@ const struct schema_key schema_keys[] = {
 	{SEC_SYSTEM, "mbufs", TYPE_NUMBER, false, 1024, 1048576, NULL, "16384",
 	 "Packet buffers; each takes about 2.5 KiB of memory at MTU 1500, and 10 KiB at MTU 9000"},
 	{SEC_SYSTEM, "idle", TYPE_CHOICE, false, 0, 0, "sleep|poll", "sleep",
-	 "What a worker does without packets: *sleep* gives the core back, *poll* keeps it"},
+	 "What a worker does without packets: *sleep* polls for 50 µs, then gives the core back for longer and longer, up to 150 µs or until an interrupt; *poll* keeps it"},
 	{SEC_SYSTEM, "steering", TYPE_CHOICE, false, 0, 0, "auto|queues|flows|bursts", "auto",
 	 "How packets come to the workers, see WORKERS: *queues* as the NIC deals them out, *flows* by a hash in software, *bursts* one flow over all. *auto*: queues where every port has one for each worker, else flows"},
 	{SEC_SYSTEM, "crypto", TYPE_CHOICE, false, 0, 0, "direct|look-aside", "direct",

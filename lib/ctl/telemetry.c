@@ -250,6 +250,10 @@ worker_info(const char *cmd, const char *params, struct rte_tel_data *d)
 	rte_tel_data_add_dict_uint(d, "rx_queues", workers[i]->n_rxqs);
 	rte_tel_data_add_dict_uint(d, "loops", workers[i]->loops);
 	rte_tel_data_add_dict_uint(d, "busy_loops", workers[i]->busy_loops);
+	rte_tel_data_add_dict_uint(d, "cycles", workers[i]->cycles);
+	rte_tel_data_add_dict_uint(d, "busy_cycles", workers[i]->busy_cycles);
+	rte_tel_data_add_dict_uint(d, "sleeps", workers[i]->doze.sleeps);
+	rte_tel_data_add_dict_uint(d, "wakes_by_interrupt", workers[i]->doze.wakes);
 	rte_tel_data_add_dict_uint(d, "icmp_suppressed", workers[i]->icmp_suppressed);
 	rte_tel_data_add_dict_uint(d, "mbufs_free", rte_mempool_avail_count(packets));
 	return 0;

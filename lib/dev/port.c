@@ -112,6 +112,7 @@ make_device(const struct cfg_port *c, struct port *p, struct err *err)
 		rc = rte_eth_dev_get_port_by_name(name, &p->port_id);
 	if (rc == 0) {
 		p->virtual = true;
+		port_wake_source(c, p);
 		return 0;
 	}
 	said = first_line(capture.text);
@@ -146,7 +147,7 @@ setup_queues(struct port *p, const struct rte_eth_dev_info *info, uint16_t mtu,
 	uint16_t n_rxd = RX_DESCRIPTORS, n_txd = TX_DESCRIPTORS;
 	struct rte_eth_rxconf rx = info->default_rxconf;
 	struct rte_eth_txconf tx = info->default_txconf;
-	struct rte_eth_conf conf = {.rxmode.mtu = mtu};
+	struct rte_eth_conf conf = {.rxmode.mtu = mtu, .intr_conf.rxq = p->rx_intr};
 	int rc;
 
 	if (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) {
@@ -198,12 +199,27 @@ setup_filters(const struct cfg_port *c, struct port *p)
 		rte_eth_promiscuous_enable(p->port_id); // neighbour discovery is multicast
 }
 
+// @param set_up  how far it got
+static int
+bring_up(const struct cfg_port *c, struct port *p, const struct rte_eth_dev_info *info,
+	 struct rte_mempool *pool, bool *set_up)
+{
+	int rc = setup_queues(p, info, c->mtu, pool);
+
+	*set_up = rc == 0;
+	if (rc != 0)
+		return rc;
+	setup_filters(c, p);
+	return rte_eth_dev_start(p->port_id);
+}
+
 int
-port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers,
+port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers, bool rx_intr,
 	   struct rte_mempool *pool, struct err *err)
 {
 	struct rte_eth_dev_info info;
 	int rc = rte_eth_dev_info_get(p->port_id, &info);
+	bool set_up;
 
 	if (rc != 0)
 		return err_set(err, EXIT_MACHINE, rc, "port %s: the device does not answer (%s)", c->name,
@@ -214,14 +230,17 @@ port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers,
 		return err_set(err, EXIT_MACHINE, -ENODEV, "port %s: device %s has %u rx and %u tx queues, "
 			       "one of each is the least; give it both in its device arguments", c->name,
 			       c->device, info.max_rx_queues, info.max_tx_queues);
-	rc = setup_queues(p, &info, c->mtu, pool);
-	if (rc != 0)
+	p->rx_intr = rx_intr;
+	rc = bring_up(c, p, &info, pool, &set_up);
+	if (rc != 0 && rx_intr) { // perhaps because of the interrupts: the bus has none, or too few
+		p->rx_intr = false;
+		rc = bring_up(c, p, &info, pool, &set_up);
+	}
+	if (!set_up)
 		return err_set(err, EXIT_MACHINE, rc, "port %s: the device can not be set up with %u rx and "
 			       "%u tx queues and MTU %u (%s)%s; "
 			       "`--log-level=8` before -- tells more", c->name, p->n_rxq, p->n_txq, c->mtu,
 			       rte_strerror(-rc), rc == -ENOMEM ? "; raise system.mbufs" : "");
-	setup_filters(c, p);
-	rc = rte_eth_dev_start(p->port_id);
 	if (rc != 0)
 		return err_set(err, EXIT_MACHINE, rc, "port %s: the device does not start (%s)", c->name,
 			       rte_strerror(-rc));

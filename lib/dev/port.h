@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct rte_epoll_event;
 struct rte_mempool;
 
 struct port {
@@ -21,6 +22,8 @@ struct port {
 	bool rx_cksum;             // the device checks IPv4 header checksums
 	bool virtual;              // hotplugged by sgw, removed by port_close()
 	bool started;              //
+	bool rx_intr;              // set up with interrupts of its rx queues
+	unsigned int ifindex;      // of the interface below net_af_packet, else 0
 	uint32_t descriptors;      // packet buffers that its queues can hold, 0: virtual
 };
 
@@ -34,9 +37,10 @@ int port_open(const struct cfg_port *c, struct port *p, struct err *err);
  * Configure queues, MTU, MAC address, filters; start.
  * @param n_workers  wanted number of rx and tx queues; fewer are taken when the
  *                   device has no more
+ * @param rx_intr    ask for rx interrupts; a device that refuses goes on without
  * @param pool       packet buffers
  */
-int port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers,
+int port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers, bool rx_intr,
 	       struct rte_mempool *pool, struct err *err);
 
 /** A VLAN subinterface: the queues and the MAC address of its started parent. */
@@ -48,6 +52,17 @@ void port_vlan(const struct cfg_port *c, const struct port *parent, struct port 
  * up to its framesz. They are cut again on their way out.
  */
 uint16_t port_rx_max(const struct cfg_port *c);
+
+// wake.c
+/** What lies below a virtual device and could wake a thread; port_open() asks. */
+void port_wake_source(const struct cfg_port *c, struct port *p);
+/**
+ * Let an rx queue of a started port wake an epoll descriptor, with an edge a packet or
+ * so. The queue has to be armed by rte_eth_dev_rx_intr_enable() where that works.
+ * @param event  kept as long as epfd
+ * @return 0, or -ENOTSUP: it can not, and nothing has been logged
+ */
+int port_wakes(const struct port *p, uint16_t queue, int epfd, struct rte_epoll_event *event);
 
 /** Stop and close; removes a device that port_open() made. */
 void port_close(struct port *p);

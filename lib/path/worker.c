@@ -6,16 +6,12 @@
 
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
-#include <rte_pause.h>
 
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #define TICK_HZ 1000        // of neigh_tick
-#define SPIN_US 50          // without a packet before the worker starts to sleep
-#define SLEEP_NS 20000      // at a time; a packet waits no longer than this
 
 struct worker *workers[WORKER_MAX];
 unsigned int n_workers;
@@ -88,27 +84,37 @@ poll_once(struct worker *w)
 	return busy;
 }
 
+// Now, and what the last round has cost, by what it was.
+static void
+round_begin(struct worker *w, bool was_busy)
+{
+	uint64_t now = rte_rdtsc(), took = now - w->now;
+
+	w->now = now;
+	w->loops++;
+	w->cycles += took;
+	if (was_busy)
+		w->busy_cycles += took;
+}
+
 int
 worker_loop(void *arg)
 {
 	struct worker *w = arg;
-	uint64_t tick = 0, last_busy;
-	const struct timespec nap = {.tv_nsec = SLEEP_NS};
+	uint64_t tick = 0;
+	bool busy = false;
 
 	w->hz = rte_get_tsc_hz();
-	last_busy = rte_rdtsc();
+	w->now = rte_rdtsc();
+	w->doze.since = w->now;
 	// Sleeps of 20 µs would become 70 with the default slack of 50.
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
-		w->now = rte_rdtsc();
-		w->loops++;
-		if (poll_once(w)) {
+		round_begin(w, busy);
+		busy = poll_once(w);
+		if (busy) {
 			w->busy_loops++;
-			last_busy = w->now;
-		} else if (w->idle_sleep && w->now - last_busy > w->hz / 1000000 * SPIN_US) {
-			nanosleep(&nap, NULL);
-		} else {
-			rte_pause();
+			doze_end(w);
 		}
 		if (w->now - tick > w->hz / TICK_HZ) {
 			tick = w->now;
@@ -121,6 +127,8 @@ worker_loop(void *arg)
 				run_local(w);
 			tx_flush(w);
 		}
+		if (!busy)
+			doze(w); // last: what the ticks see is not as old as the sleep
 	}
 	tx_flush(w);
 	return 0;

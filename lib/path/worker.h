@@ -3,6 +3,7 @@
 // everything here; other threads only read the counters.
 #pragma once
 
+#include "doze.h"
 #include "drop.h"
 
 #include <rte_common.h>
@@ -72,7 +73,10 @@ struct worker {
 	uint64_t icmp_suppressed;       // errors not sent because of the rate limit
 	uint64_t loops;                 // rounds over all rx queues
 	uint64_t busy_loops;            // of these, with packets
+	uint64_t cycles;                // TSC ticks since the start, sleep included
+	uint64_t busy_cycles;           // of these, in rounds with packets: the load
 	struct port_stats ports[WORKER_PORTS]; // by sgw's own port index
+	struct doze doze;               // when there is nothing to do
 } __rte_cache_aligned;
 
 extern struct worker *workers[WORKER_MAX]; // n_workers of them
