@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Proves that the oracle of the other tests, test/lib/esp.py, can be believed: scapy and tshark
-open what it seals, it opens what scapy and Linux seal. sgw takes no part in this."""
+open what it seals, it opens what scapy and Linux seal. sgw takes no part in this, so it does not matter
+which form of ESP sgw has."""
 import os
 import sys
 import tempfile

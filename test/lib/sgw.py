@@ -187,10 +187,12 @@ class Report:
     def __init__(self, title=None):
         self.passed = self.failed = 0
         self.title = title
+        self.prefix = ""  # of the names of the checks to come
         self.started = time.time()
 
     def check(self, name, faults):
         """faults: false, or text or a list of texts that say what is wrong."""
+        name = self.prefix + name
         if isinstance(faults, (list, tuple)):
             faults = "\n".join(map(str, faults))
         if faults:

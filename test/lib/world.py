@@ -18,6 +18,18 @@ HOST, PEER = "02:00:00:00:00:11", "02:00:00:00:00:22"      # the others'
 LOCAL4, REMOTE4 = "192.0.2.1", "192.0.2.2"
 LOCAL6, REMOTE6 = "2001:db8::1", "2001:db8::2"
 
+FORMS = ("direct", "look-aside")  # of ESP in tunnel mode, system.crypto
+form = FORMS[0]                   # what config() asks for
+
+
+def every_form(report):
+    """Each form in turn: from here on config() writes it, and the checks name it."""
+    global form
+    for form in FORMS:
+        report.prefix = f"{form}: "
+        yield form
+    form, report.prefix = FORMS[0], ""
+
 
 def ends(family):
     """(local, remote) outer addresses."""
@@ -45,6 +57,8 @@ def config(name="t", sad=(), spd=(), tunnels=(), routes=(), neighbours=None, por
     if base_routes:
         routes = ["{ to: 10.10.0.0/16, via: 10.10.0.1 }", '{ to: "fd10::/32", via: "fd10::1" }',
                   *routes]
+    if form != FORMS[0]:
+        system += f"{', ' if system else ''}crypto: {form}"
     out = [f"system: {{ name: {name}, mbufs: 4096{', ' + system if system else ''} }}"]
     if lab:
         out.append(f"lab: {{ {lab} }}")
