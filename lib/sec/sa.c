@@ -150,7 +150,7 @@ fill_prm(const struct cfg_sa *c, unsigned int n_workers, struct xforms *x, const
 			.udp = {.sport = c->natt_sport, .dport = c->natt_dport},
 			.replay_win_sz = c->inbound && c->esn ? esn_width(c) : 0,
 		},
-		// One inner family is all that it knows; path/esp_*.c set the real one (trap 3).
+		// One inner family is all that it knows; path/*_library.c set the real one (trap 3).
 		.tun = {
 			.hdr_len = outer_len,
 			.hdr_l3_off = 0,
@@ -160,7 +160,7 @@ fill_prm(const struct cfg_sa *c, unsigned int n_workers, struct xforms *x, const
 	};
 	if (c->transport) {
 		prm->ipsec_xform.mode = RTE_SECURITY_IPSEC_SA_MODE_TRANSPORT;
-		prm->ipsec_xform.options.udp_encap = 0; // path/esp_*.c's own work, both ways
+		prm->ipsec_xform.options.udp_encap = 0; // path/*_library.c's own work, both ways
 		memset(&prm->tun, 0, sizeof(prm->tun));
 		prm->trs.proto = c->src.family == 4 ? IPPROTO_IPIP : IPPROTO_IPV6; // "of this family"
 	}
