@@ -14,6 +14,7 @@
 struct IMB_MGR;
 struct mb_key;
 
+#define MB_BURST 32   // packets at once, at most
 #define MB_TAG_MAX 32 // bytes of the longest ICV
 
 // One packet to be sealed or opened in place. The ICV covers `hash_len` bytes from
@@ -26,7 +27,8 @@ struct mb_work {
 	uint16_t cipher_len;  // bytes
 	uint16_t hash_len;    // bytes
 	uint8_t aad_len;      // bytes
-	bool done;            // set by mb_run(): no error in the library
+	bool done;            // used by mb_run()
+	bool failed;          // set by mb_run(): an error in the library, no packet causes one
 	uint8_t iv[16];       // nonce or IV as the algorithm wants it
 	uint8_t aad[16];      //
 	uint8_t computed[MB_TAG_MAX]; // room for `tag` on arrival
@@ -61,6 +63,7 @@ void mb_key_free(struct mb_key *key);
 /**
  * Do the crypto of a burst, in place, any mix of keys. When it returns nothing is in
  * flight: a lone packet does not wait for company.
+ * @param n  up to MB_BURST
  */
 void mb_run(struct IMB_MGR *mgr, struct mb_work *works, uint16_t n);
 

@@ -107,7 +107,7 @@ open_commit(struct rte_mbuf *m, struct sa *sa, struct mb_work *work, struct open
 	uint32_t pad = icv[-2];
 	int why;
 
-	if (unlikely(!work->done))
+	if (unlikely(work->failed))
 		return DROP_esp_crypto;
 	if (unlikely(sa->esn && !sa->aead))
 		memcpy(icv, work->aad, 4);

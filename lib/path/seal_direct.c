@@ -169,7 +169,7 @@ seal_direct(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	}
 	mb_run(w->mb, works, ready);
 	for (uint16_t i = 0; i < ready; i++) {
-		if (unlikely(!works[i].done)) {
+		if (unlikely(works[i].failed)) {
 			drop(w, pkts[i], DROP_esp_crypto);
 			continue;
 		}

@@ -84,7 +84,7 @@ WRAP(void, mb_run, struct IMB_MGR *mgr, struct mb_work *works, uint16_t n)
 	__real_mb_run(mgr, works, n);
 	for (uint16_t i = 0; i < n && is("crypto"); i++)
 		if (count++ % 2 == 1)
-			works[i].done = false;
+			works[i].failed = true;
 }
 
 static uint16_t

@@ -575,7 +575,7 @@ craft(struct item *it, struct pair *p, uint64_t sequence, const uint8_t *text, u
 		work.hash_len = (uint16_t)(work.hash_len + 4);
 	}
 	mb_run(w.mb, &work, 1);
-	assert_true(work.done);
+	assert_true(!work.failed);
 	it->len = (uint16_t)(sa->hdr_len + 8 + sa->iv_len + len + sa->icv_len);
 	it->pair = p;
 	it->l4_off = sa->family == 4 ? 20 : 40;
