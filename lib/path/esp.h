@@ -18,6 +18,8 @@
 
 #include <rte_crypto.h>
 
+#include <netinet/in.h>
+
 #define NATT_PORT 4500
 #define NEXT_DUMMY 59  // IPPROTO_NONE: RFC 4303 section 2.6
 #define FAMILY_DUMMY 0 // pkt.family of a dummy packet on its way out
@@ -50,14 +52,55 @@ run_length(struct rte_mbuf **pkts, uint16_t n)
  * @param tos  filled: traffic class
  * @param df   filled: 0x40 or 0, for byte 6 of an IPv4 header
  */
-void seal_marks(const struct worker *w, struct rte_mbuf *m, const struct sa *sa,
-		const uint8_t *inner, uint8_t *tos, uint8_t *df);
+static inline void
+seal_marks(const struct worker *w, struct rte_mbuf *m, const struct sa *sa, const uint8_t *inner,
+	   uint8_t *tos, uint8_t *df)
+{
+	const struct pkt *p = pkt(m);
+
+	*tos = 0;
+	*df = 0;
+	if (p->family == 4) {
+		*tos = inner[1];
+		*df = inner[6] & 0x40;
+	} else if (p->family == 6) {
+		// Inside IPv6 nothing is ever fragmented on the way, so neither outside.
+		*tos = (uint8_t)(inner[0] << 4 | inner[1] >> 4);
+		*df = 0x40;
+	} // else a dummy: there is nothing inside
+	if (sa->dscp != CFG_DSCP_COPY)
+		*tos = (uint8_t)(sa->dscp << 2 | (*tos & ECN_MASK));
+	// What does not fit the tunnel and was let through all the same is to be cut after
+	// sealing.
+	if (sa->df == CFG_DF_SET)
+		*df = 0x40;
+	else if (sa->df == CFG_DF_CLEAR || p->inner_bytes > pmtu_inner(w, sa->tunnel))
+		*df = 0;
+}
 
 /** Why sa_sequence_take() gave less than was asked for. */
 enum drop_reason seal_starved(struct sa *sa);
 
+/** UDP checksum of a sealed packet over IPv6. */
+void seal_udp6(struct rte_mbuf *m, const struct sa *sa);
+
 /** Everything after the crypto: m is an ESP packet now. */
-void seal_done(struct worker *w, struct rte_mbuf *m, const struct sa *sa);
+static inline void
+seal_done(struct worker *w, struct rte_mbuf *m, const struct sa *sa)
+{
+	struct sa_stats *stats = &sa->stats[w->index];
+	struct pkt *p = pkt(m);
+
+	stats->packets++;
+	stats->bytes += p->inner_bytes;
+	if (unlikely(sa->natt && sa->family == 6))
+		seal_udp6(m, sa);
+	p->family = sa->family;
+	p->proto = sa->natt ? IPPROTO_UDP : IPPROTO_ESP;
+	p->flags = (uint16_t)((p->flags & ~PKT_JOINED) | PKT_SEALED);
+	p->nexthop = PKT_NO_NEXTHOP;
+	p->sa = NULL;
+}
 
 // ---------------------------------------------------------------- opening, esp_open.c
 
@@ -68,7 +111,13 @@ replay_reason(enum replay_verdict v)
 }
 
 /** Congestion mark of the outer header, before it is taken away. */
-uint8_t outer_ecn(struct rte_mbuf *m);
+static inline uint8_t
+outer_ecn(struct rte_mbuf *m)
+{
+	const uint8_t *ip = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	return pkt(m)->family == 4 ? ip[1] & ECN_MASK : (ip[1] >> 4) & ECN_MASK;
+}
 
 /** Outer source address, likewise. */
 struct addr outer_source(struct rte_mbuf *m, uint8_t family);

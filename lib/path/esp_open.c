@@ -40,14 +40,6 @@ transport_mend(struct rte_mbuf *m, const struct sa *sa)
 	memcpy(l4 + at, &sum, 2);
 }
 
-uint8_t
-outer_ecn(struct rte_mbuf *m)
-{
-	const uint8_t *ip = rte_pktmbuf_mtod(m, const uint8_t *);
-
-	return pkt(m)->family == 4 ? ip[1] & ECN_MASK : (ip[1] >> 4) & ECN_MASK;
-}
-
 // RFC 6040 section 4.2, figure 4. @return false: the packet must be dropped
 static bool
 open_ecn(struct rte_mbuf *m, uint8_t outer)

@@ -74,34 +74,6 @@ seal_bind(struct rte_mbuf *m)
 	return -1;
 }
 
-// The outer header takes DF and the traffic class of the inner one: RFC 4301
-// section 8.1 (DF), 5.1.2 (DSCP), RFC 6040 section 4.1 (ECN, normal mode).
-void
-seal_marks(const struct worker *w, struct rte_mbuf *m, const struct sa *sa, const uint8_t *inner,
-	   uint8_t *tos, uint8_t *df)
-{
-	const struct pkt *p = pkt(m);
-
-	*tos = 0;
-	*df = 0;
-	if (p->family == 4) {
-		*tos = inner[1];
-		*df = inner[6] & 0x40;
-	} else if (p->family == 6) {
-		// Inside IPv6 nothing is ever fragmented on the way, so neither outside.
-		*tos = (uint8_t)(inner[0] << 4 | inner[1] >> 4);
-		*df = 0x40;
-	} // else a dummy: there is nothing inside
-	if (sa->dscp != CFG_DSCP_COPY)
-		*tos = (uint8_t)(sa->dscp << 2 | (*tos & ECN_MASK));
-	// What does not fit the tunnel and was let through all the same is to be cut after
-	// sealing.
-	if (sa->df == CFG_DF_SET)
-		*df = 0x40;
-	else if (sa->df == CFG_DF_CLEAR || p->inner_bytes > pmtu_inner(w, sa->tunnel))
-		*df = 0;
-}
-
 enum drop_reason
 seal_starved(struct sa *sa)
 {
@@ -111,7 +83,7 @@ seal_starved(struct sa *sa)
 }
 
 // RFC 3948 section 2.1: zero over IPv4; over IPv6 there must be one (RFC 8200 8.1).
-static void
+void
 seal_udp6(struct rte_mbuf *m, const struct sa *sa)
 {
 	uint8_t *ip = rte_pktmbuf_mtod(m, uint8_t *);
@@ -122,23 +94,6 @@ seal_udp6(struct rte_mbuf *m, const struct sa *sa)
 	udp->dgram_cksum = 0;
 	sum = cksum_udp(6, sa->src.b, sa->dst.b, udp, m->pkt_len - off);
 	memcpy(&udp->dgram_cksum, &sum, 2);
-}
-
-void
-seal_done(struct worker *w, struct rte_mbuf *m, const struct sa *sa)
-{
-	struct sa_stats *stats = &sa->stats[w->index];
-	struct pkt *p = pkt(m);
-
-	stats->packets++;
-	stats->bytes += p->inner_bytes;
-	if (unlikely(sa->natt && sa->family == 6))
-		seal_udp6(m, sa);
-	p->family = sa->family;
-	p->proto = sa->natt ? IPPROTO_UDP : IPPROTO_ESP;
-	p->flags = (uint16_t)((p->flags & ~PKT_JOINED) | PKT_SEALED);
-	p->nexthop = PKT_NO_NEXTHOP;
-	p->sa = NULL;
 }
 
 uint16_t

@@ -135,10 +135,31 @@ waiting_drop(struct worker *w, struct waiting *q, enum drop_reason why)
 }
 
 static inline bool
+frame(struct rte_mbuf *m, const struct rte_ether_addr *dst, const struct tport *tp, uint16_t type)
+{
+	uint16_t len = RTE_ETHER_HDR_LEN + (tp->vlan != 0 ? RTE_VLAN_HLEN : 0);
+	char *p = rte_pktmbuf_prepend(m, len);
+	uint16_t be = rte_cpu_to_be_16(type);
+
+	if (unlikely(p == NULL))
+		return false;
+	memcpy(p, dst, RTE_ETHER_ADDR_LEN);
+	memcpy(p + 6, &tp->mac, RTE_ETHER_ADDR_LEN);
+	memcpy(p + len - 2, &be, sizeof(be));
+	if (unlikely(tp->vlan != 0)) {
+		be = RTE_BE16(RTE_ETHER_TYPE_VLAN);
+		memcpy(p + 12, &be, sizeof(be));
+		be = rte_cpu_to_be_16(tp->vlan);
+		memcpy(p + 14, &be, sizeof(be));
+	}
+	return true;
+}
+
+static inline bool
 frame_packet(struct rte_mbuf *m, const struct rte_ether_addr *dst, const struct tport *tp)
 {
-	return neigh_frame(m, dst, tp,
-			   pkt(m)->family == 4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	return frame(m, dst, tp,
+		     pkt(m)->family == 4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 }
 
 static void
@@ -171,22 +192,7 @@ bool
 neigh_frame(struct rte_mbuf *m, const struct rte_ether_addr *dst, const struct tport *tp,
 	    uint16_t type)
 {
-	uint16_t len = RTE_ETHER_HDR_LEN + (tp->vlan != 0 ? RTE_VLAN_HLEN : 0);
-	char *p = rte_pktmbuf_prepend(m, len);
-	uint16_t be = rte_cpu_to_be_16(type);
-
-	if (unlikely(p == NULL))
-		return false;
-	memcpy(p, dst, RTE_ETHER_ADDR_LEN);
-	memcpy(p + 6, &tp->mac, RTE_ETHER_ADDR_LEN);
-	memcpy(p + len - 2, &be, sizeof(be));
-	if (unlikely(tp->vlan != 0)) {
-		be = RTE_BE16(RTE_ETHER_TYPE_VLAN);
-		memcpy(p + 12, &be, sizeof(be));
-		be = rte_cpu_to_be_16(tp->vlan);
-		memcpy(p + 14, &be, sizeof(be));
-	}
-	return true;
+	return frame(m, dst, tp, type);
 }
 
 // ---- resolving ----
@@ -289,7 +295,8 @@ uint16_t
 neigh_resolve(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
 	const struct tables *t = w->tables;
-	struct neigh_key last = { .w = { UINT32_MAX } }; // most bursts have one neighbour
+	uint32_t last = UINT32_MAX; // most bursts have one gateway, or one tunnel
+	const struct tunnel *last_tunnel = NULL;
 	struct rte_ether_addr mac;
 	uint16_t kept = 0;
 
@@ -300,7 +307,11 @@ neigh_resolve(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		struct addr dst;
 		const struct addr *addr = &dst;
 
-		if (likely(nh->kind == NEXTHOP_GATEWAY)) {
+		const struct tunnel *tunnel = pkt(m)->flags & PKT_SEALED ? pkt(m)->tunnel : NULL;
+
+		if (likely(index == last || (tunnel != NULL && tunnel == last_tunnel))) {
+			addr = NULL; // mac is its
+		} else if (nh->kind == NEXTHOP_GATEWAY) {
 			addr = &nh->gateway;
 		} else if (nh->kind == NEXTHOP_ONLINK) {
 			destination_of(m, &dst);
@@ -308,13 +319,17 @@ neigh_resolve(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 			drop(w, m, DROP_route_none);
 			continue;
 		}
-		struct neigh_key k = key_of(nh->port, addr);
-		if (!key_equal(&k, &last)) {
-			last.w[0] = UINT32_MAX;
+		if (unlikely(addr != NULL)) {
+			struct neigh_key k = key_of(nh->port, addr);
+
+			last = UINT32_MAX;
+			last_tunnel = NULL;
 			if (!lookup(w, t->neigh, &k, &mac) &&
 			    !resolve_slow(w, nh->port, addr, m, &mac))
 				continue;
-			last = k;
+			if (nh->kind == NEXTHOP_GATEWAY)
+				last = index;
+			last_tunnel = tunnel;
 		}
 		if (unlikely(!frame_packet(m, &mac, &t->ports[nh->port]))) {
 			drop(w, m, DROP_no_headroom);

@@ -70,7 +70,11 @@ key_of(uint16_t port, const struct addr *addr)
 {
 	struct neigh_key k = { .w = { (uint32_t)port << 8 | addr->family } };
 
-	memcpy(&k.w[1], addr->b, addr_size(addr->family));
+	// Copies of a fixed size stay in registers.
+	if (addr->family == 4)
+		memcpy(&k.w[1], addr->b, 4);
+	else
+		memcpy(&k.w[1], addr->b, 16);
 	return k;
 }
 

@@ -122,19 +122,3 @@ pmtu_learn(struct worker *w, struct rte_mbuf *m)
 	atomic_store_explicit(&t->path->inner, (uint16_t)mtu, memory_order_relaxed);
 	atomic_store_explicit(&t->path->until, w->now + AGE_S * w->hz, memory_order_release);
 }
-
-uint16_t
-pmtu_inner_at(const struct tunnel *t, uint64_t now)
-{
-	uint64_t until = atomic_load_explicit(&t->path->until, memory_order_acquire);
-
-	if (likely(now >= until))
-		return t->mtu;
-	return RTE_MIN(t->mtu, atomic_load_explicit(&t->path->inner, memory_order_relaxed));
-}
-
-uint16_t
-pmtu_inner(const struct worker *w, const struct tunnel *t)
-{
-	return pmtu_inner_at(t, w->now);
-}

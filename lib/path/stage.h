@@ -78,9 +78,22 @@ void pmtu_learn(struct worker *w, struct rte_mbuf *m);
 /** Is it such a message, to us? Routers on the way know no policy. */
 bool pmtu_is_notice(const struct tables *t, struct rte_mbuf *m);
 /** Largest inner packet of a tunnel at this moment (TSC). */
-uint16_t pmtu_inner_at(const struct tunnel *t, uint64_t now);
+static inline uint16_t
+pmtu_inner_at(const struct tunnel *t, uint64_t now)
+{
+	uint64_t until = atomic_load_explicit(&t->path->until, memory_order_acquire);
+
+	if (likely(now >= until))
+		return t->mtu;
+	return RTE_MIN(t->mtu, atomic_load_explicit(&t->path->inner, memory_order_relaxed));
+}
+
 /** The same at w->now. */
-uint16_t pmtu_inner(const struct worker *w, const struct tunnel *t);
+static inline uint16_t
+pmtu_inner(const struct worker *w, const struct tunnel *t)
+{
+	return pmtu_inner_at(t, w->now);
+}
 
 // neigh.c
 /** Writes the Ethernet header; waiting packets stay in the neighbour's queue. */

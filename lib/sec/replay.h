@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #define REPLAY_MAX 4096 // packets
+#define REPLAY_WORD_BITS 64
 
 enum replay_verdict {
 	REPLAY_FRESH, // may pass, if its ICV holds
@@ -21,6 +22,19 @@ struct replay {
 	uint32_t esn_width; // width with which the high half is inferred, 0: no ESN
 	uint64_t bits[];    // ring of words, bit (sequence mod 64) of word (sequence / 64)
 };
+
+// The word of the ring that a word of sequence numbers has.
+static inline uint64_t *
+replay_word(struct replay *r, uint64_t word)
+{
+	return &r->bits[word & (r->words - 1)];
+}
+
+static inline uint64_t
+replay_bit(uint64_t sequence)
+{
+	return UINT64_C(1) << (sequence % REPLAY_WORD_BITS);
+}
 
 /** Bytes that a window of this size takes. */
 uint32_t replay_bytes(uint32_t size);
@@ -42,10 +56,38 @@ void replay_init(struct replay *r, uint32_t size, uint32_t esn_width, uint64_t t
  * low half itself.
  * @param low  from the packet, host byte order
  */
-uint64_t replay_infer(const struct replay *r, uint32_t low);
+static inline uint64_t
+replay_infer(const struct replay *r, uint32_t low)
+{
+	uint32_t top_low = (uint32_t)r->top;
+	uint32_t high = (uint32_t)(r->top >> 32);
+	uint32_t left = top_low - r->esn_width + 1;
+
+	if (r->esn_width == 0)
+		return low;
+	// RFC 4303 appendix A2.1. Case A: the window lies in one subspace.
+	if (top_low >= r->esn_width - 1)
+		high += low < left;
+	else if (high != 0) // case B: it spans two; below the first there is none
+		high -= low >= left;
+	return (uint64_t)high << 32 | low;
+}
 
 /** May this one pass? Changes nothing. Before the crypto. */
-enum replay_verdict replay_check(const struct replay *r, uint64_t sequence);
+static inline enum replay_verdict
+replay_check(const struct replay *r, uint64_t sequence)
+{
+	// RFC 4303 section 2.2: the first packet has 1.
+	if (sequence == 0)
+		return REPLAY_LATE;
+	if (sequence > r->top || r->size == 0)
+		return REPLAY_FRESH;
+	if (r->top - sequence >= r->size)
+		return REPLAY_LATE;
+	if (r->bits[sequence / REPLAY_WORD_BITS & (r->words - 1)] & replay_bit(sequence))
+		return REPLAY_SEEN;
+	return REPLAY_FRESH;
+}
 
 /**
  * Mark it as seen and slide the window: after its ICV was found right, never
@@ -53,4 +95,23 @@ enum replay_verdict replay_check(const struct replay *r, uint64_t sequence);
  * one burst.
  * @return REPLAY_FRESH when it was marked, else as replay_check()
  */
-enum replay_verdict replay_commit(struct replay *r, uint64_t sequence);
+static inline enum replay_verdict
+replay_commit(struct replay *r, uint64_t sequence)
+{
+	enum replay_verdict verdict = replay_check(r, sequence);
+
+	if (verdict != REPLAY_FRESH)
+		return verdict;
+	if (sequence > r->top) {
+		uint64_t word = r->top / REPLAY_WORD_BITS;
+		uint64_t steps = sequence / REPLAY_WORD_BITS - word;
+
+		if (steps > r->words)
+			steps = r->words;
+		while (steps-- > 0)
+			*replay_word(r, ++word) = 0;
+		r->top = sequence;
+	}
+	*replay_word(r, sequence / REPLAY_WORD_BITS) |= replay_bit(sequence);
+	return REPLAY_FRESH;
+}
