@@ -98,7 +98,7 @@ seal_done(struct worker *w, struct rte_mbuf *m, const struct sa *sa)
 	p->family = sa->family;
 	p->proto = sa->natt ? IPPROTO_UDP : IPPROTO_ESP;
 	p->flags = (uint16_t)((p->flags & ~PKT_JOINED) | PKT_SEALED);
-	p->nexthop = PKT_NO_NEXTHOP;
+	p->nexthop = p->tunnel->nexthop; // all that a tunnel seals goes the same way
 	p->sa = NULL;
 }
 

@@ -69,8 +69,6 @@ seal_bind(struct rte_mbuf *m)
 	if (unlikely(rte_pktmbuf_headroom(m) < p->sa->hdr_len + 8u + p->sa->iv_len + 8u ||
 		     rte_pktmbuf_tailroom(m) < 16u + 2 + p->sa->icv_len + 4 + 16))
 		return DROP_no_headroom;
-	m->l2_len = 0;
-	m->l3_len = p->sa->transport ? p->l4_off & L3_LEN_MAX : 0;
 	return -1;
 }
 

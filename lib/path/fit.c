@@ -8,6 +8,8 @@
 
 #include <rte_ip.h>
 
+#include <netinet/in.h>
+
 #define IPV6_MTU_MIN 1280 // RFC 8200 section 5
 
 // May it be cut on its way? IPv6 never (RFC 8200 section 5).
@@ -50,6 +52,8 @@ fit_tunnel(struct worker *w, struct rte_mbuf *m, uint32_t *mtu)
 	if (t == NULL)
 		return FIT_PASS;
 	*mtu = pmtu_inner(w, t);
+	if (pkt(m)->proto == IPPROTO_TCP && w->tables->mss_clamp && !(pkt(m)->flags & PKT_FRAGMENT))
+		mss_clamp(m, (uint16_t)*mtu);
 	if (likely(m->pkt_len <= *mtu))
 		return FIT_PASS;
 	// Nobody can be told to send less than 1280 bytes in IPv6: the tunnel has to carry
@@ -69,6 +73,10 @@ fit_port(struct worker *w, struct rte_mbuf *m, uint32_t *mtu)
 {
 	const struct nexthop *nh = &w->tables->nexthops[pkt(m)->nexthop];
 
+	if (unlikely(nh->kind != NEXTHOP_GATEWAY && nh->kind != NEXTHOP_ONLINK)) {
+		drop(w, m, (enum drop_reason)route_refuse(w, m));
+		return FIT_DROPPED;
+	}
 	*mtu = w->tables->ports[nh->port].mtu;
 	if (likely(m->pkt_len <= *mtu))
 		return FIT_PASS;

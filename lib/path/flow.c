@@ -18,7 +18,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define WAYS 2
+#define WAYS4 4
+#define WAYS6 2
 #define FRAME4_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv4_hdr) + 8)
 #define FRAME6_MIN (RTE_ETHER_HDR_LEN + sizeof(struct rte_ipv6_hdr) + 8)
 #define FRAGMENT_BE RTE_BE16(RTE_IPV4_HDR_MF_FLAG | RTE_IPV4_HDR_OFFSET_MASK)
@@ -50,14 +51,15 @@ struct flow6 {
 	uint64_t unused;
 };
 
-_Static_assert(sizeof(struct flow4) * WAYS == RTE_CACHE_LINE_SIZE, "an IPv4 set is one line");
-_Static_assert(sizeof(struct flow6) == RTE_CACHE_LINE_SIZE, "an IPv6 flow is one line");
+_Static_assert(sizeof(struct flow4) * WAYS4 == 2 * RTE_CACHE_LINE_SIZE, "a set is two lines");
+_Static_assert(sizeof(struct flow6) * WAYS6 == 2 * RTE_CACHE_LINE_SIZE, "a set is two lines");
 
 struct flows {
 	uint64_t generation; // of the tables that all this was learned from
 	uint64_t seed;
-	struct flow4 v4[FLOW_SETS4][WAYS] __rte_cache_aligned;
-	struct flow6 v6[FLOW_SETS6][WAYS] __rte_cache_aligned;
+	uint32_t seed_way;
+	struct flow4 v4[FLOW_SETS4][WAYS4] __rte_cache_aligned;
+	struct flow6 v6[FLOW_SETS6][WAYS6] __rte_cache_aligned;
 };
 
 struct flows *
@@ -118,7 +120,7 @@ hash6(const struct flows *f, const struct flow_key *k)
 static inline const struct flow_way *
 find4(const struct flow4 *set, const struct flow_key *k)
 {
-	for (unsigned int i = 0; i < WAYS; i++)
+	for (unsigned int i = 0; i < WAYS4; i++)
 		if (set[i].addrs == k->addrs[0] && set[i].rest == k->rest)
 			return &set[i].way;
 	return NULL;
@@ -127,7 +129,7 @@ find4(const struct flow4 *set, const struct flow_key *k)
 static inline const struct flow_way *
 find6(const struct flow6 *set, const struct flow_key *k)
 {
-	for (unsigned int i = 0; i < WAYS; i++)
+	for (unsigned int i = 0; i < WAYS6; i++)
 		if (set[i].rest == k->rest && memcmp(set[i].addrs, k->addrs, sizeof(k->addrs)) == 0)
 			return &set[i].way;
 	return NULL;
@@ -215,6 +217,13 @@ struct look {
 	const void *set;
 };
 
+static inline void
+prefetch_set(const void *set)
+{
+	rte_prefetch0(set);
+	rte_prefetch0((const uint8_t *)set + RTE_CACHE_LINE_SIZE);
+}
+
 // Nothing of the packet is changed here.
 static inline void
 look_at(const struct flows *f, const struct tables *t, const struct rte_mbuf *m, struct look *look)
@@ -241,7 +250,7 @@ look_at(const struct flows *f, const struct tables *t, const struct rte_mbuf *m,
 			key4(&look->key, ip, 0);
 			look->set = f->v4[hash4(f, &look->key) % FLOW_SETS4];
 			look->kind = LOOK_FLOW4;
-			rte_prefetch0(look->set);
+			prefetch_set(look->set);
 		}
 	} else if (type == RTE_BE16(RTE_ETHER_TYPE_IPV6)) {
 		if (unlikely(m->data_len < FRAME6_MIN || !plain6(ip, len)))
@@ -252,8 +261,7 @@ look_at(const struct flows *f, const struct tables *t, const struct rte_mbuf *m,
 			key6(&look->key, ip, 0);
 			look->set = f->v6[hash6(f, &look->key) % FLOW_SETS6];
 			look->kind = LOOK_FLOW6;
-			rte_prefetch0(look->set);
-			rte_prefetch0((const uint8_t *)look->set + RTE_CACHE_LINE_SIZE);
+			prefetch_set(look->set);
 		} else if (ip[6] != IPPROTO_ICMPV6 && !has_ports(ip[6])) {
 			look->kind = LOOK_ODD; // extension headers
 		}
@@ -274,7 +282,6 @@ become4(struct rte_mbuf *m, struct pkt *p)
 	memcpy(&total, ip + 2, 2);
 	m->data_len = rte_be_to_cpu_16(total); // Ethernet padding is left behind
 	m->pkt_len = m->data_len;
-	m->l2_len = 0;
 	memcpy(ports, ip + sizeof(struct rte_ipv4_hdr), 4);
 	p->family = 4;
 	p->proto = ip[9];
@@ -294,7 +301,6 @@ become6(struct rte_mbuf *m, struct pkt *p)
 	memcpy(&payload, ip + 4, 2);
 	m->data_len = (uint16_t)(rte_be_to_cpu_16(payload) + sizeof(struct rte_ipv6_hdr));
 	m->pkt_len = m->data_len;
-	m->l2_len = 0;
 	memcpy(ports, ip + sizeof(struct rte_ipv6_hdr), 4);
 	p->family = 6;
 	p->proto = ip[6];
@@ -498,20 +504,32 @@ flow_learn(struct worker *w, struct rte_mbuf *m)
 
 	if (!is_plain(p) || (p->tunnel == NULL && kind != NEXTHOP_GATEWAY && kind != NEXTHOP_ONLINK))
 		return;
-	// The newest in front; what was there before it has a second chance.
+	// Some flow has to go when a set is full, whichever: with an order of age those that
+	// come in turn would all push each other out.
+	f->seed_way = f->seed_way * 69069 + 1;
 	if (p->family == 4) {
 		key4(&k, ip, p->from);
 		struct flow4 *set = f->v4[hash4(f, &k) % FLOW_SETS4];
+		unsigned int i = 0;
 
-		set[1] = set[0];
-		set[0] = (struct flow4){.addrs = k.addrs[0], .rest = k.rest, .way = way};
+		while (i < WAYS4 && set[i].rest != 0 &&
+		       !(set[i].addrs == k.addrs[0] && set[i].rest == k.rest))
+			i++;
+		if (i == WAYS4)
+			i = f->seed_way >> 24 & (WAYS4 - 1);
+		set[i] = (struct flow4){.addrs = k.addrs[0], .rest = k.rest, .way = way};
 	} else {
 		key6(&k, ip, p->from);
 		struct flow6 *set = f->v6[hash6(f, &k) % FLOW_SETS6];
+		unsigned int i = 0;
 
-		set[1] = set[0];
-		memcpy(set[0].addrs, k.addrs, sizeof(k.addrs));
-		set[0].rest = k.rest;
-		set[0].way = way;
+		while (i < WAYS6 && set[i].rest != 0 &&
+		       !(set[i].rest == k.rest && memcmp(set[i].addrs, k.addrs, sizeof(k.addrs)) == 0))
+			i++;
+		if (i == WAYS6)
+			i = f->seed_way >> 24 & (WAYS6 - 1);
+		memcpy(set[i].addrs, k.addrs, sizeof(k.addrs));
+		set[i].rest = k.rest;
+		set[i].way = way;
 	}
 }

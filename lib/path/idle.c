@@ -128,6 +128,7 @@ send_keepalive(struct worker *w, const struct tunnel *t)
 		return;
 	}
 	pkt(m)->tunnel = t;
+	pkt(m)->nexthop = t->nexthop;
 	pkt(m)->flags |= PKT_SEALED; // it goes the way of sealed packets, to the remote
 	outbound_sealed(w, m);
 }

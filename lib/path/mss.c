@@ -8,7 +8,6 @@
 #include <rte_ip.h>
 #include <rte_tcp.h>
 
-#include <netinet/in.h>
 #include <string.h>
 
 #define OPTION_END 0
@@ -37,8 +36,8 @@ find_mss(const uint8_t *tcp, uint32_t len)
 	return 0;
 }
 
-static void
-clamp(struct rte_mbuf *m, uint16_t mtu)
+void
+mss_clamp(struct rte_mbuf *m, uint16_t mtu)
 {
 	const struct pkt *p = pkt(m);
 	uint8_t *tcp = rte_pktmbuf_mtod_offset(m, uint8_t *, p->l4_off);
@@ -67,18 +66,4 @@ clamp(struct rte_mbuf *m, uint16_t mtu)
 	}
 	sum = cksum_update16(sum, was, is);
 	memcpy(tcp + 16, &sum, 2);
-}
-
-uint16_t
-mss_clamp(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
-{
-	if (!w->tables->mss_clamp)
-		return n;
-	for (uint16_t i = 0; i < n; i++) {
-		struct pkt *p = pkt(pkts[i]);
-
-		if (p->proto == IPPROTO_TCP && p->tunnel != NULL && !(p->flags & PKT_FRAGMENT))
-			clamp(pkts[i], pmtu_inner(w, p->tunnel));
-	}
-	return n;
 }

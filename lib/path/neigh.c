@@ -297,6 +297,7 @@ neigh_resolve(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	const struct tables *t = w->tables;
 	uint32_t last = UINT32_MAX; // most bursts have one gateway, or one tunnel
 	const struct tunnel *last_tunnel = NULL;
+	uint8_t macs[2 * RTE_ETHER_ADDR_LEN] = {0}; // its and ours, as they stand in the frame
 	struct rte_ether_addr mac;
 	uint16_t kept = 0;
 
@@ -306,7 +307,6 @@ neigh_resolve(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		const struct nexthop *nh = &t->nexthops[index < t->n_nexthops ? index : 0];
 		struct addr dst;
 		const struct addr *addr = &dst;
-
 		const struct tunnel *tunnel = pkt(m)->flags & PKT_SEALED ? pkt(m)->tunnel : NULL;
 
 		if (likely(index == last || (tunnel != NULL && tunnel == last_tunnel))) {
@@ -330,8 +330,17 @@ neigh_resolve(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 			if (nh->kind == NEXTHOP_GATEWAY)
 				last = index;
 			last_tunnel = tunnel;
+			memcpy(macs, &mac, sizeof(mac));
+			memcpy(macs + sizeof(mac), &t->ports[nh->port].mac, sizeof(mac));
 		}
-		if (unlikely(!frame_packet(m, &mac, &t->ports[nh->port]))) {
+		if (likely(t->ports[nh->port].vlan == 0 && rte_pktmbuf_headroom(m) >= RTE_ETHER_HDR_LEN)) {
+			char *frame = rte_pktmbuf_prepend(m, RTE_ETHER_HDR_LEN);
+			uint16_t type = pkt(m)->family == 4 ? RTE_BE16(RTE_ETHER_TYPE_IPV4) :
+							      RTE_BE16(RTE_ETHER_TYPE_IPV6);
+
+			memcpy(frame, macs, sizeof(macs));
+			memcpy(frame + sizeof(macs), &type, sizeof(type));
+		} else if (unlikely(!frame_packet(m, &mac, &t->ports[nh->port]))) {
 			drop(w, m, DROP_no_headroom);
 			continue;
 		}

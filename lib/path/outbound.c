@@ -12,7 +12,6 @@ send(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	uint16_t at = 0;
 
 	n = esp_seal(w, pkts, n);
-	n = route(w, pkts, n);
 	do {
 		uint16_t ready = frag_fit(w, pkts, n, &at, &cut, batch);
 
@@ -41,7 +40,6 @@ outbound_known(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	struct split cut = {0};
 	uint16_t at = 0;
 
-	n = mss_clamp(w, pkts, n);
 	do {
 		uint16_t ready = mtu_fit(w, pkts, n, &at, &cut, batch);
 

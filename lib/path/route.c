@@ -88,46 +88,23 @@ route_sources(const struct tables *t, struct rte_mbuf *const *pkts, uint16_t *ou
 	       offsetof(struct rte_ipv6_hdr, src_addr));
 }
 
-// @return a reason to drop, or -1
-static int
-route_judge(struct worker *w, struct rte_mbuf *m)
+int
+route_refuse(struct worker *w, struct rte_mbuf *m)
 {
 	const struct pkt *p = pkt(m);
 
 	switch ((enum nexthop_kind)w->tables->nexthops[p->nexthop].kind) {
-	case NEXTHOP_GATEWAY:
-	case NEXTHOP_ONLINK:
-		return -1;
 	case NEXTHOP_DISCARD:
 		return DROP_route_discard;
 	case NEXTHOP_TUNNEL: // only a sealed packet gets here, policy_select took the others
 	case NEXTHOP_LOCAL:
 		return DROP_loop;
+	case NEXTHOP_GATEWAY:
+	case NEXTHOP_ONLINK:
 	case NEXTHOP_NONE:
 		break;
 	}
 	if (!(p->flags & PKT_SEALED))
 		icmp_unreachable(w, m);
 	return DROP_route_none;
-}
-
-uint16_t
-route(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
-{
-	uint16_t good = 0;
-
-	for (uint16_t i = 0; i < n; i++) {
-		int why;
-
-		// What is in clear has been looked up by policy_select; all that a tunnel
-		// seals goes the same way.
-		if (pkt(pkts[i])->flags & PKT_SEALED)
-			pkt(pkts[i])->nexthop = pkt(pkts[i])->tunnel->nexthop;
-		why = route_judge(w, pkts[i]);
-		if (unlikely(why >= 0))
-			drop(w, pkts[i], (enum drop_reason)why);
-		else
-			pkts[good++] = pkts[i];
-	}
-	return good;
 }

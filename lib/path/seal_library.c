@@ -65,6 +65,10 @@ seal_begin(struct worker *w, struct group *g, struct flight *f)
 
 	if (unlikely(may < g->n))
 		group_drop(w, g, may, seal_starved(g->sa));
+	for (uint16_t i = 0; i < g->n; i++) {
+		g->pkts[i]->l2_len = 0;
+		g->pkts[i]->l3_len = g->sa->transport ? pkt(g->pkts[i])->l4_off & L3_LEN_MAX : 0;
+	}
 	if (g->n == 0 || !group_prepare(w, g))
 		return;
 	for (uint16_t i = 0; i < g->n; i++)

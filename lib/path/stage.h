@@ -51,26 +51,28 @@ uint16_t policy_clear(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 uint16_t policy_select(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 
 // route.c
-/** Fills pkt.nexthop. */
-uint16_t route(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+/** Why a packet can not leave by its next hop, which is no port. @return a reason to drop */
+int route_refuse(struct worker *w, struct rte_mbuf *m);
 
 // fit.c
 // The two stages whose number of packets can grow. They read pkts from *at and
 // fill batch, up to BURST; call again until *at is n and s->whole is NULL. Order is
 // kept: fragments go where their packet was.
 struct split;
-/** Before sealing: does the inner packet fit its tunnel? Fragments what may be. */
+/** Before sealing: does the inner packet fit its tunnel? Fragments what may be; clamps the
+ *  MSS of what goes into a tunnel. */
 uint16_t mtu_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n, uint16_t *at,
 		 struct split *s, struct rte_mbuf **batch);
-/** After routing: does it fit the port's MTU? Fragments what may be. */
+/** Is there a way out of a port, and does it fit the port's MTU? Fragments what may be. */
 uint16_t frag_fit(struct worker *w, struct rte_mbuf **pkts, uint16_t n, uint16_t *at,
 		  struct split *s, struct rte_mbuf **batch);
 /** Fragments that must be whole to be judged, or are for us: put together. */
 uint16_t frag_join(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 
 // mss.c
-/** Outbound: SYNs into a tunnel get an MSS that fits it, RFC 879, RFC 4821. */
-uint16_t mss_clamp(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
+/** A SYN into a tunnel gets an MSS that fits it, RFC 879, RFC 4821; m: TCP, not a later
+ *  fragment. @param mtu  largest inner packet */
+void mss_clamp(struct rte_mbuf *m, uint16_t mtu);
 
 // pmtu.c
 /** An ICMP too big about our own ESP (m at the IP header): believed, when it fits. */

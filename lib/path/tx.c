@@ -16,13 +16,12 @@ flush_port(struct worker *w, uint16_t port)
 	const struct tport *t = &w->tables->ports[port];
 	struct tx_buffer *b = &w->tx[port];
 	uint16_t queue = (uint16_t)(w->index % t->n_txq), sent = 0, n = b->n;
-	uint32_t bytes[TX_MAX];
-	uint8_t from[TX_MAX];
+	uint64_t bytes = 0;
 
-	// Once sent a packet belongs to the driver; count from notes.
+	// Once sent a packet belongs to the driver: count all before, and take back what stays.
 	for (uint16_t i = 0; i < n; i++) {
-		bytes[i] = b->pkts[i]->pkt_len;
-		from[i] = (uint8_t)b->pkts[i]->port;
+		bytes += b->pkts[i]->pkt_len;
+		w->ports[b->pkts[i]->port].sent_on++;
 	}
 	if (t->tx_shared)
 		rte_spinlock_lock(&tx_locks[t->parent][queue]);
@@ -31,13 +30,13 @@ flush_port(struct worker *w, uint16_t port)
 		took = rte_eth_tx_burst(t->port_id, queue, b->pkts + sent, (uint16_t)(n - sent));
 	if (t->tx_shared)
 		rte_spinlock_unlock(&tx_locks[t->parent][queue]);
-	for (uint16_t i = 0; i < sent; i++) {
-		w->ports[from[i]].sent_on++;
-		w->ports[port].tx_bytes += bytes[i];
+	for (uint16_t i = sent; unlikely(i < n); i++) {
+		bytes -= b->pkts[i]->pkt_len;
+		w->ports[b->pkts[i]->port].sent_on--;
+		drop(w, b->pkts[i], DROP_tx_full);
 	}
 	w->ports[port].tx_packets += sent;
-	for (uint16_t i = sent; i < n; i++)
-		drop(w, b->pkts[i], DROP_tx_full);
+	w->ports[port].tx_bytes += bytes;
 	b->n = 0;
 }
 
@@ -61,8 +60,8 @@ to_ordinary(struct worker *w, struct rte_mbuf *big)
 	return m;
 }
 
-void
-tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
+static inline void
+enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
 {
 	struct tx_buffer *b = &w->tx[port];
 
@@ -74,17 +73,23 @@ tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
 
 	// Whatever is known of the way here is no device's business.
 	m->ol_flags = 0;
-	m->l2_len = sizeof(struct rte_ether_hdr);
+	m->tx_offload = sizeof(struct rte_ether_hdr); // l2_len, nothing else
 	b->pkts[b->n++] = m;
 	if (b->n == TX_MAX)
 		flush_port(w, port);
+}
+
+void
+tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
+{
+	enqueue(w, port, m);
 }
 
 uint16_t
 tx(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++)
-		tx_enqueue(w, w->tables->nexthops[pkt(pkts[i])->nexthop].port, pkts[i]);
+		enqueue(w, w->tables->nexthops[pkt(pkts[i])->nexthop].port, pkts[i]);
 	return 0;
 }
 
