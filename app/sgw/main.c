@@ -17,6 +17,7 @@
 #include "sa.h"
 #include "state.h"
 #include "stats.h"
+#include "steer.h"
 #include "tables.h"
 #include "telemetry.h"
 #include "worker.h"
@@ -120,6 +121,14 @@ check_mbufs(const struct gateway *g, struct err *err)
 		       n_workers, need, held + need);
 }
 
+// With `bursts` worker 0 polls everything, and several queues of a port would only mix
+// what came in order.
+static bool
+one_reader(const struct gateway *g)
+{
+	return g->config->steering == CFG_STEER_BURSTS && n_workers > 1;
+}
+
 static int
 start_port(struct gateway *g, uint32_t i, struct err *err)
 {
@@ -136,7 +145,8 @@ start_port(struct gateway *g, uint32_t i, struct err *err)
 		if (g->config->ports[j].kind != CFG_PORT_VLAN && g->ports[j].port_id == p->port_id)
 			return err_set(err, EXIT_MACHINE, -EBUSY, "port %s: is the same device as port %s; give "
 				       "each its own", cp->name, g->config->ports[j].name);
-	rc = port_start(cp, p, (uint16_t)n_workers, g->config->idle == CFG_IDLE_SLEEP, g->pool, err);
+	rc = port_start(cp, p, (uint16_t)(one_reader(g) ? 1 : n_workers), (uint16_t)n_workers,
+			g->config->idle == CFG_IDLE_SLEEP, g->pool, err);
 	if (rc != 0)
 		port_close(p);
 	return rc;
@@ -198,6 +208,22 @@ start_sas(struct gateway *g, struct err *err)
 	return 0;
 }
 
+// What `auto` means on these ports. A single worker has nobody to give anything to.
+static enum cfg_steering
+choose_steering(const struct gateway *g)
+{
+	enum cfg_steering wanted = g->config->steering;
+
+	if (n_workers == 1)
+		return CFG_STEER_QUEUES;
+	if (wanted != CFG_STEER_AUTO)
+		return wanted;
+	for (uint32_t i = 0; i < g->n_ports; i++)
+		if (g->config->ports[i].kind != CFG_PORT_VLAN && g->ports[i].n_rxq < n_workers)
+			return CFG_STEER_FLOWS;
+	return CFG_STEER_QUEUES;
+}
+
 // Which worker polls which queue: the queues of all ports dealt out in turn, so
 // that two ports with one queue each go to two workers.
 static int
@@ -207,7 +233,7 @@ deal_queues(struct gateway *g, struct err *err)
 
 	for (uint32_t p = 0; p < g->n_ports; p++)
 		for (uint16_t q = 0; q < g->ports[p].n_rxq; q++) {
-			struct worker *w = workers[next++ % n_workers];
+			struct worker *w = workers[one_reader(g) ? 0 : next++ % n_workers];
 
 			if (w->n_rxqs == WORKER_RXQ_MAX)
 				return err_set(err, EXIT_RESOURCE, -ENOSPC, "workers: one would poll more than %d "
@@ -218,7 +244,7 @@ deal_queues(struct gateway *g, struct err *err)
 }
 
 static int
-start_workers(struct gateway *g, struct err *err)
+make_workers(struct gateway *g, enum cfg_steering steering, struct err *err)
 {
 	unsigned int lcore, i = 0;
 
@@ -231,7 +257,8 @@ start_workers(struct gateway *g, struct err *err)
 		w->lcore = lcore;
 		w->tables = g->tables;
 		w->pool = g->pool;
-		w->reass = reass_create(g->big);
+		// Software does not take all pieces of a packet to one worker: they share.
+		w->reass = i == 0 || steering == CFG_STEER_QUEUES ? reass_create(g->big) : workers[0]->reass;
 		if (w->reass == NULL)
 			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for reassembly");
 		w->flows = flow_create();
@@ -246,12 +273,23 @@ start_workers(struct gateway *g, struct err *err)
 		w->idle_sleep = g->config->idle == CFG_IDLE_SLEEP;
 		workers[i++] = w;
 	}
-	if (deal_queues(g, err) != 0)
-		return -ENOSPC;
+	return deal_queues(g, err);
+}
+
+static int
+start_workers(struct gateway *g, struct err *err)
+{
+	enum cfg_steering steering = choose_steering(g);
+
+	if (make_workers(g, steering, err) != 0)
+		return -1;
+	if (steer_start(steering) != 0)
+		return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for steering");
 	g->running = true;
-	for (i = 0; i < n_workers; i++)
-		doze_open(workers[i], g->ports);
-	for (i = 0; i < n_workers; i++) {
+	// What comes from other workers wakes nobody: then all sleep by time.
+	for (unsigned int i = 0; i < n_workers; i++)
+		doze_open(workers[i], g->ports, steering == CFG_STEER_QUEUES);
+	for (unsigned int i = 0; i < n_workers; i++) {
 		int rc = rte_eal_remote_launch(worker_loop, workers[i], workers[i]->lcore);
 
 		if (rc != 0)
@@ -312,11 +350,14 @@ stop(struct gateway *g)
 			continue;
 		if (g->running)
 			doze_close(workers[i]);
-		reass_free(workers[i]->reass);
+		if (i == 0 || workers[i]->reass != workers[0]->reass)
+			reass_free(workers[i]->reass);
 		flow_free(workers[i]->flows);
 		mb_manager_free(workers[i]->mb);
-		rte_free(workers[i]);
 	}
+	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++)
+		rte_free(workers[i]);
+	steer_free();
 	free(g->sas);
 	free(g->ports);
 	config_free(g->config);

@@ -239,6 +239,15 @@ neigh_list(const char *cmd, const char *params, struct rte_tel_data *d)
 }
 
 static int
+worker_list(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	rte_tel_data_start_array(d, RTE_TEL_INT_VAL);
+	for (unsigned int i = 0; i < n_workers; i++)
+		rte_tel_data_add_array_int(d, (int)i);
+	return 0;
+}
+
+static int
 worker_info(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	uint32_t i = first_of(params);
@@ -254,6 +263,10 @@ worker_info(const char *cmd, const char *params, struct rte_tel_data *d)
 	rte_tel_data_add_dict_uint(d, "busy_cycles", workers[i]->busy_cycles);
 	rte_tel_data_add_dict_uint(d, "sleeps", workers[i]->doze.sleeps);
 	rte_tel_data_add_dict_uint(d, "wakes_by_interrupt", workers[i]->doze.wakes);
+	rte_tel_data_add_dict_uint(d, "turn_cycles", workers[i]->turn_cycles);
+	rte_tel_data_add_dict_uint(d, "handed_over", workers[i]->handed_over);
+	rte_tel_data_add_dict_uint(d, "taken_over", workers[i]->taken_over);
+	rte_tel_data_add_dict_uint(d, "slots", workers[i]->slots);
 	rte_tel_data_add_dict_uint(d, "icmp_suppressed", workers[i]->icmp_suppressed);
 	rte_tel_data_add_dict_uint(d, "mbufs_free", rte_mempool_avail_count(packets));
 	return 0;
@@ -271,6 +284,7 @@ static const struct command {
 	{"/sgw/drop/list", drop_list, "All drop reasons with their totals"},
 	{"/sgw/drop/info", drop_info_cmd, "A drop reason, port by port. Parameter: reason"},
 	{"/sgw/neigh/list", neigh_list, "200 neighbours: port address mac state. Parameter: the first"},
+	{"/sgw/worker/list", worker_list, "Numbers of the workers"},
 	{"/sgw/worker/info", worker_info, "A worker. Parameter: number"},
 };
 

@@ -20,8 +20,13 @@ pool_create(uint32_t n, uint16_t mtu, uint16_t priv_size, struct err *err)
 
 	// Some drivers want room for 2 kB whatever the MTU is.
 	room = RTE_MAX(RTE_ALIGN_CEIL(room, RTE_CACHE_LINE_SIZE), (uint32_t)RTE_MBUF_DEFAULT_BUF_SIZE);
-	pool = rte_pktmbuf_pool_create("packets", n, RTE_MEMPOOL_CACHE_MAX_SIZE / 2, priv_size,
-				       (uint16_t)room, SOCKET_ID_ANY);
+	// What is free last is used first: buffers that one worker fills and another frees
+	// would else go round through all of the pool, and out of every cache.
+	pool = rte_pktmbuf_pool_create_by_ops("packets", n, RTE_MEMPOOL_CACHE_MAX_SIZE / 2, priv_size,
+					      (uint16_t)room, SOCKET_ID_ANY, "stack");
+	if (pool == NULL) // the driver may not be installed
+		pool = rte_pktmbuf_pool_create("packets", n, RTE_MEMPOOL_CACHE_MAX_SIZE / 2, priv_size,
+					       (uint16_t)room, SOCKET_ID_ANY);
 	if (pool == NULL)
 		err_set(err, EXIT_RESOURCE, -rte_errno,
 			"memory: no room for %u packet buffers of %u bytes (%s); lower system.mbufs, "

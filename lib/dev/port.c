@@ -214,7 +214,7 @@ bring_up(const struct cfg_port *c, struct port *p, const struct rte_eth_dev_info
 }
 
 int
-port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers, bool rx_intr,
+port_start(const struct cfg_port *c, struct port *p, uint16_t n_rxq, uint16_t n_txq, bool rx_intr,
 	   struct rte_mempool *pool, struct err *err)
 {
 	struct rte_eth_dev_info info;
@@ -224,8 +224,8 @@ port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers, bool rx
 	if (rc != 0)
 		return err_set(err, EXIT_MACHINE, rc, "port %s: the device does not answer (%s)", c->name,
 			       rte_strerror(-rc));
-	p->n_rxq = RTE_MIN(n_workers, info.max_rx_queues);
-	p->n_txq = RTE_MIN(n_workers, info.max_tx_queues);
+	p->n_rxq = RTE_MIN(n_rxq, info.max_rx_queues);
+	p->n_txq = RTE_MIN(n_txq, info.max_tx_queues);
 	if (p->n_rxq == 0 || p->n_txq == 0)
 		return err_set(err, EXIT_MACHINE, -ENODEV, "port %s: device %s has %u rx and %u tx queues, "
 			       "one of each is the least; give it both in its device arguments", c->name,

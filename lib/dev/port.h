@@ -35,12 +35,12 @@ int port_open(const struct cfg_port *c, struct port *p, struct err *err);
 
 /**
  * Configure queues, MTU, MAC address, filters; start.
- * @param n_workers  wanted number of rx and tx queues; fewer are taken when the
- *                   device has no more
- * @param rx_intr    ask for rx interrupts; a device that refuses goes on without
- * @param pool       packet buffers
+ * @param n_rxq    wanted number of rx queues; fewer are taken when the device has no more
+ * @param n_txq    the same for tx queues
+ * @param rx_intr  ask for rx interrupts; a device that refuses goes on without
+ * @param pool     packet buffers
  */
-int port_start(const struct cfg_port *c, struct port *p, uint16_t n_workers, bool rx_intr,
+int port_start(const struct cfg_port *c, struct port *p, uint16_t n_rxq, uint16_t n_txq, bool rx_intr,
 	       struct rte_mempool *pool, struct err *err);
 
 /** A VLAN subinterface: the queues and the MAC address of its started parent. */

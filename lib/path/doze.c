@@ -51,7 +51,7 @@ longest_wait(const struct worker *w)
 }
 
 void
-doze_open(struct worker *w, const struct port *ports)
+doze_open(struct worker *w, const struct port *ports, bool only_queues)
 {
 	struct doze *d = &w->doze;
 	uint16_t n = 0;
@@ -59,8 +59,7 @@ doze_open(struct worker *w, const struct port *ports)
 	d->us = rte_get_tsc_hz() / 1000000;
 	d->wait_ms = longest_wait(w);
 	d->epfd = -1;
-	// A worker without a queue gets its work from elsewhere, nothing here would wake it.
-	if (!w->idle_sleep || w->n_rxqs == 0)
+	if (!w->idle_sleep || !only_queues || w->n_rxqs == 0)
 		return;
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
 	for (; d->epfd >= 0 && n < w->n_rxqs; n++)

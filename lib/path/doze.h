@@ -25,9 +25,10 @@ struct doze {
 
 /**
  * Before the worker starts, from the control thread: find out what can wake it.
- * @param ports  by sgw's own index, started
+ * @param ports        by sgw's own index, started
+ * @param only_queues  nothing else brings it packets: then its queues may wake it
  */
-void doze_open(struct worker *w, const struct port *ports);
+void doze_open(struct worker *w, const struct port *ports, bool only_queues);
 void doze_close(struct worker *w);
 
 /** A round found nothing: pause, sleep, or wait for a packet. */

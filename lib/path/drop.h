@@ -12,6 +12,8 @@ struct rte_mbuf;
 // (consumed or answered by sgw itself). For every port of arrival holds
 //   received + originated = sent on + Σ of all reasons of both classes.
 #define DROP_REASONS(X)                                                                       \
+	/* between workers */                                                                 \
+	X(steer_full, DROP, "the worker that has this flow is too far behind")                \
 	/* Ethernet */                                                                        \
 	X(eth_runt, DROP, "frame shorter than its headers")                                   \
 	X(eth_oversize, DROP, "frame larger than the MTU of its port")                         \

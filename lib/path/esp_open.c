@@ -4,6 +4,7 @@
 #include "esp.h"
 
 #include "cksum.h"
+#include "steer.h"
 
 #include <rte_ip.h>
 
@@ -136,10 +137,11 @@ esp_open(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	}
 	if (n_direct > 0)
 		n_direct = open_direct(w, pkts, n_direct);
-	if (likely(n_library == 0))
-		return n_direct;
-	n_library = open_library(w, library, n_library);
-	memcpy(pkts + n_direct, library, n_library * sizeof(pkts[0]));
-	burst_restore(pkts, (uint16_t)(n_direct + n_library));
+	if (unlikely(n_library > 0)) {
+		n_library = open_library(w, library, n_library);
+		memcpy(pkts + n_direct, library, n_library * sizeof(pkts[0]));
+		burst_restore(pkts, (uint16_t)(n_direct + n_library));
+	}
+	steer_turn_pass(w, STEER_OPEN);
 	return (uint16_t)(n_direct + n_library);
 }

@@ -4,6 +4,7 @@
 #include "esp.h"
 
 #include "cksum.h"
+#include "steer.h"
 
 #include <rte_ip.h>
 #include <rte_udp.h>
@@ -118,10 +119,14 @@ esp_seal(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		else
 			library[n_library++] = m;
 	}
-	if (likely(n_direct > 0))
-		n_direct = seal_direct(w, direct, n_direct);
+	if (n_direct + n_library > 0)
+		steer_turn_wait(w, STEER_SEAL);
 	if (unlikely(n_library > 0))
 		n_library = seal_library(w, library, n_library);
+	if (likely(n_direct > 0))
+		n_direct = seal_direct(w, direct, n_direct); // passes the turn once it has its numbers
+	else
+		steer_turn_pass(w, STEER_SEAL);
 	memcpy(pkts + clear, direct, n_direct * sizeof(pkts[0]));
 	memcpy(pkts + clear + n_direct, library, n_library * sizeof(pkts[0]));
 	n = (uint16_t)(clear + n_direct + n_library);

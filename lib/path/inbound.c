@@ -22,17 +22,20 @@ inbound(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	// What came protected.
 	n_esp = esp_open(w, esp, n_esp);
 	n_esp = flow_take_inner(w, esp, n_esp, known, &n_known);
+	w->unsealed = (uint16_t)(n_esp + n);
 	outbound_known(w, known, n_known);
 	n_esp = frag_join(w, esp, n_esp);
 	n_esp = ip_spoof(w, esp, n_esp);
 	n_esp = policy_verify(w, esp, n_esp);
 	n_esp = local_take(w, esp, n_esp);
 	n_esp = ip_hop(w, esp, n_esp);
+	w->unsealed = n;
 	outbound(w, esp, n_esp);
 
 	// What came in clear.
 	n = policy_clear(w, pkts, n);
 	n = local_take(w, pkts, n);
 	n = ip_hop(w, pkts, n);
+	w->unsealed = 0;
 	outbound(w, pkts, n);
 }

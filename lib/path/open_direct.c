@@ -2,6 +2,7 @@
 // Opening in tunnel mode, ESP read here and the crypto done by ipsec-mb without a
 // device in between: look at the window, crypto, then window, trailer and lifetime.
 #include "esp.h"
+#include "steer.h"
 
 #include <rte_byteorder.h>
 #include <rte_esp.h>
@@ -200,6 +201,8 @@ open_direct(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 			pkts[ready++] = pkts[i];
 	}
 	mb_run(w->mb, works, ready);
+	if (ready > 0)
+		steer_turn_wait(w, STEER_OPEN);
 	for (uint16_t i = 0; i < ready; i = (uint16_t)(i + run)) {
 		uint16_t left;
 

@@ -2,6 +2,7 @@
 // Opening by librte_ipsec and a crypto device (look-aside): transport mode, and everything
 // where the configuration asks for it. The numbers after "trap" are docs/librte.md's.
 #include "esp.h"
+#include "steer.h"
 
 #include "cksum.h"
 
@@ -175,6 +176,8 @@ open_library(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		n_groups++;
 	}
 	flight_drain(w, &f);
+	if (n_groups > 0)
+		steer_turn_wait(w, STEER_OPEN);
 	for (uint16_t i = 0; i < n_groups; i++)
 		out = (uint16_t)(out + open_finish(w, &groups[i], pkts + out));
 	return out;

@@ -43,6 +43,7 @@ outbound_known(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	do {
 		uint16_t ready = mtu_fit(w, pkts, n, &at, &cut, batch);
 
+		w->cutting = at < n || cut.whole != NULL;
 		send(w, batch, ready);
 	} while (at < n || cut.whole != NULL);
 }

@@ -13,6 +13,7 @@
 
 #include <rte_ip.h>
 #include <rte_malloc.h>
+#include <rte_spinlock.h>
 
 #include <netinet/in.h>
 #include <string.h>
@@ -53,6 +54,7 @@ struct context {
 };
 
 struct reass {
+	rte_spinlock_t lock; // several workers share one, unless the NIC steers
 	struct rte_mempool *big;
 	uint32_t used;
 	uint32_t next_tick;
@@ -368,8 +370,8 @@ context_finish(struct worker *w, struct context *c)
 	return NULL;
 }
 
-struct rte_mbuf *
-reass_add(struct worker *w, struct rte_mbuf *m)
+static struct rte_mbuf *
+piece_add(struct worker *w, struct rte_mbuf *m)
 {
 	struct context *c;
 	struct piece f;
@@ -399,6 +401,17 @@ reass_add(struct worker *w, struct rte_mbuf *m)
 	return complete(c) ? context_finish(w, c) : NULL;
 }
 
+struct rte_mbuf *
+reass_add(struct worker *w, struct rte_mbuf *m)
+{
+	struct rte_mbuf *whole;
+
+	rte_spinlock_lock(&w->reass->lock);
+	whole = piece_add(w, m);
+	rte_spinlock_unlock(&w->reass->lock);
+	return whole;
+}
+
 void
 reass_tick(struct worker *w)
 {
@@ -406,9 +419,11 @@ reass_tick(struct worker *w)
 
 	if (r == NULL || r->used == 0)
 		return;
+	rte_spinlock_lock(&r->lock);
 	for (uint32_t i = 0; i < REASS_CONTEXTS; i++)
 		if (r->ctx[i].big != NULL && w->now > r->ctx[i].until)
 			context_end(w, &r->ctx[i], DROP_frag_timeout);
+	rte_spinlock_unlock(&r->lock);
 }
 
 void

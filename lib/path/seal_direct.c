@@ -4,6 +4,7 @@
 // all go through the crypto: what was stored has reached the cache when it is read in
 // wider pieces.
 #include "esp.h"
+#include "steer.h"
 
 #include <rte_byteorder.h>
 #include <rte_ip.h>
@@ -167,6 +168,7 @@ seal_direct(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		for (; unlikely(k < run); k++)
 			drop(w, pkts[i + k], seal_starved(sa));
 	}
+	steer_turn_pass(w, STEER_SEAL);
 	mb_run(w->mb, works, ready);
 	for (uint16_t i = 0; i < ready; i++) {
 		if (unlikely(works[i].failed)) {

@@ -125,6 +125,8 @@ void icmp_unreachable(struct worker *w, struct rte_mbuf *m);
 // tx.c
 /** Ethernet frames for tables.ports[port], IP header at +14; into the buffer. */
 void tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m);
+/** Into the buffer of a queue of this worker's, past steering. */
+void tx_put(struct worker *w, uint16_t port, struct rte_mbuf *m);
 /** Stage form: uses the port of pkt.nexthop. Always 0. */
 uint16_t tx(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 /** Send what is buffered. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stage.h"
+#include "steer.h"
 
 #include <rte_ethdev.h>
 #include <rte_spinlock.h>
@@ -60,11 +61,19 @@ to_ordinary(struct worker *w, struct rte_mbuf *big)
 	return m;
 }
 
-static inline void
-enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
+void
+tx_put(struct worker *w, uint16_t port, struct rte_mbuf *m)
 {
 	struct tx_buffer *b = &w->tx[port];
 
+	b->pkts[b->n++] = m;
+	if (b->n == TX_MAX)
+		flush_port(w, port);
+}
+
+static inline void
+enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
+{
 	if (unlikely(m->pool != w->pool)) {
 		m = to_ordinary(w, m);
 		if (m == NULL)
@@ -74,9 +83,10 @@ enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
 	// Whatever is known of the way here is no device's business.
 	m->ol_flags = 0;
 	m->tx_offload = sizeof(struct rte_ether_hdr); // l2_len, nothing else
-	b->pkts[b->n++] = m;
-	if (b->n == TX_MAX)
-		flush_port(w, port);
+	if (unlikely(w->slot != NULL))
+		steer_capture(w, port, m);
+	else
+		tx_put(w, port, m);
 }
 
 void

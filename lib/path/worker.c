@@ -3,9 +3,9 @@
 
 #include "frag.h"
 #include "neigh.h"
+#include "steer.h"
 
 #include <rte_cycles.h>
-#include <rte_ethdev.h>
 
 #include <stdatomic.h>
 #include <string.h>
@@ -58,30 +58,29 @@ run_local(struct worker *w)
 	outbound(w, pkts, n);
 }
 
-static bool
-poll_once(struct worker *w)
+void
+worker_run(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct rte_mbuf *pkts[BURST];
-	bool busy = false;
-
-	for (uint16_t i = 0; i < w->n_rxqs; i++) {
-		uint16_t n = rte_eth_rx_burst(w->rxqs[i].port, w->rxqs[i].queue, pkts, BURST);
-
-		if (n == 0)
-			continue;
-		busy = true;
-		// From here on it is our own index of the port.
-		for (uint16_t j = 0; j < n; j++) {
-			pkts[j]->port = w->rxqs[i].index;
-			rte_prefetch0(rte_mbuf_to_priv(pkts[j]));
-			rte_prefetch0(rte_pktmbuf_mtod(pkts[j], void *));
-		}
+	if (n > 0)
 		inbound(w, pkts, n);
-		while (w->n_local > 0)
-			run_local(w);
+	while (w->n_local > 0 && !steer_turn_passed(w, STEER_SEAL))
+		run_local(w);
+}
+
+// The timer's work. In `bursts` it has a place in the order, as a burst has.
+static void
+tick_run(struct worker *w)
+{
+	if (!steer_enter(w))
+		return;
+	reass_tick(w);
+	if (w->index == 0) {
+		neigh_tick(w);
+		idle_tick(w);
 	}
+	worker_run(w, NULL, 0);
+	steer_leave(w);
 	tx_flush(w);
-	return busy;
 }
 
 // Now, and what the last round has cost, by what it was.
@@ -111,25 +110,18 @@ worker_loop(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
 		round_begin(w, busy);
-		busy = poll_once(w);
+		busy = steer_poll(w);
 		if (busy) {
 			w->busy_loops++;
 			doze_end(w);
 		}
 		if (w->now - tick > w->hz / TICK_HZ) {
 			tick = w->now;
-			reass_tick(w);
-			if (w->index == 0) {
-				neigh_tick(w);
-				idle_tick(w);
-			}
-			while (w->n_local > 0)
-				run_local(w);
-			tx_flush(w);
+			tick_run(w);
 		}
 		if (!busy)
 			doze(w); // last: what the ticks see is not as old as the sleep
 	}
-	tx_flush(w);
+	steer_drain(w);
 	return 0;
 }

@@ -22,6 +22,7 @@
 struct tables;
 struct IMB_MGR;
 struct flows;
+struct slot;
 
 // Counters of one port in one worker. Written by the worker alone.
 struct port_stats {
@@ -58,6 +59,9 @@ struct worker {
 	struct rte_mempool *pool;       // for packets that sgw makes itself
 	struct reass *reass;            // packets being put together
 	struct flows *flows;            // what was decided about flows
+	struct slot *slot;              // steering `bursts`: being worked on, else NULL
+	uint16_t unsealed;              // of it: still to come to esp_seal
+	bool cutting;                   // of it: fragments are still to come to esp_seal
 	uint64_t now;                   // TSC at the start of this burst
 	uint64_t hz;                    // TSC ticks a second
 	uint16_t n_rxqs;                //
@@ -75,6 +79,10 @@ struct worker {
 	uint64_t busy_loops;            // of these, with packets
 	uint64_t cycles;                // TSC ticks since the start, sleep included
 	uint64_t busy_cycles;           // of these, in rounds with packets: the load
+	uint64_t turn_cycles;           // of these, spent in waiting for a turn (steer.h)
+	uint64_t handed_over;           // packets given to other workers
+	uint64_t taken_over;            // packets that other workers gave
+	uint64_t slots;                 // bursts worked on, of worker 0's
 	struct port_stats ports[WORKER_PORTS]; // by sgw's own port index
 	struct doze doze;               // when there is nothing to do
 } __rte_cache_aligned;
@@ -87,6 +95,9 @@ void worker_stop(void);
 
 /** The thread function of a worker. arg: struct worker *. @return 0 */
 int worker_loop(void *arg);
+
+/** All of the way: a burst that came in, and then what sgw made because of it. n may be 0. */
+void worker_run(struct worker *w, struct rte_mbuf **pkts, uint16_t n);
 
 /**
  * Take a token. The bucket refills with `rate` tokens a second up to `burst`.

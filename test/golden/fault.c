@@ -7,6 +7,7 @@
 #include "pool.h"
 #include "reserve.h"
 #include "sa.h"
+#include "steer.h"
 #include "tables.h"
 
 #include <rte_cryptodev.h>
@@ -27,7 +28,7 @@
 	type __wrap_##name(__VA_ARGS__)
 
 static const char *const faults[] = {"big",  "crypto",  "headroom", "loop",
-				     "pool", "prepare", "reserve",  "tx"};
+				     "pool", "prepare", "reserve",  "steer",   "tx"};
 
 static bool
 is(const char *fault)
@@ -193,4 +194,11 @@ WRAP(struct tables *, tables_build, const struct config *c, const struct port *p
 			if (t->nexthops[n].kind == kinds[i])
 				t->tunnels[i].nexthop = (uint16_t)n;
 	return t;
+}
+
+// ---- only the first worker works, until it all ends ----
+
+WRAP(bool, flows_poll, struct worker *w)
+{
+	return (is("steer") && w->index > 0) ? false : __real_flows_poll(w);
 }

@@ -48,6 +48,10 @@ def ports():
          base(), p0=[w.from_host(p) for p in mine], p1=[sealed(good4(n), n + 1) for n in range(3)],
          want0=[w.to_host(hop(good4(n))) for n in range(3)], want1=[out(p, n) for n, p in enumerate(mine[:BURST - 1], 1)],
          drops={"p0": {"tx_full": 2}}, fault="tx")
+    many = [udp(H4, f"10.20.{n % 40}.7", 1, 2, b"") for n in range(2600)]
+    case("fault-steer", "a worker that does not take what another one hands over: what its ring does not hold is dropped",
+         base(system="steering: flows"), p0=[w.from_host(p) for p in many], want1=None,
+         drops={"p0": {"steer_full": "+"}}, fault="steer")
     ping = icmp4(R4, OWN4, 8, 0, 9, b"here", ident=5)
     case("fault-tx-answer", "p1 does not take an answer: counted where the question came from, which is p1 too", base(),
          p1=[sealed(ping, 1), sealed(good4(), 2)], want0=[w.to_host(hop(good4()))],

@@ -212,7 +212,8 @@ def run_case(name, keep):
     if os.path.exists(os.path.join(folder, "fault")):
         with open(os.path.join(folder, "fault")) as f:
             fault = f.read().strip()
-    r = sgw.replay(work, idle, fault=fault)
+    # of two workers the second one does nothing
+    r = sgw.replay(work, idle, fault=fault, workers=2 if fault == "steer" else 1)
     faults = world.run_faults(r) + compare_drops(folder, r.account)
     told = os.path.join(folder, "stderr")
     if os.path.exists(told):

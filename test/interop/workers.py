@@ -41,7 +41,7 @@ def seal(report, folder, alg, esn):
            world.policy_in("10.20.0.0/16", "10.10.0.0/16")]
     inner = [[esp.udp(f"10.10.0.{port + 1}", "10.20.0.9", 7, 7, i.to_bytes(4, "big"))
               for i in range(N)] for port in range(2)]
-    yaml = world.config("workers", sad=[sa.to_config(), back.to_config()], spd=spd)
+    yaml = world.config("workers", system="steering: queues", sad=[sa.to_config(), back.to_config()], spd=spd)
     r, p0, p1 = run(folder, yaml, [world.from_host(x) for x in inner[0]],
                     [world.from_peer(x) for x in inner[1]])
     faults = world.run_faults(r)
@@ -72,7 +72,7 @@ def opened(report, folder, alg, esn):
         inner = esp.udp("10.20.0.9", "10.10.0.1", 7, 7, i.to_bytes(4, "big"))
         frames.append(esp.outer(sa, sa.seal(inner, i + 1)))
         want.append(world.to_host(esp.hop(inner)))
-    yaml = world.config("workers", sad=[sa.to_config("replay-window: 4096")],
+    yaml = world.config("workers", system="steering: queues", sad=[sa.to_config("replay-window: 4096")],
                         spd=[world.policy_in("10.20.0.0/16", "10.10.0.0/16")])
     r, p0, _ = run(folder, yaml, [esp.eth(world.MAC0, world.HOST, f) for f in frames],
                    [world.from_peer(f) for f in frames])

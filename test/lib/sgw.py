@@ -31,11 +31,10 @@ def faulty():
     return os.path.abspath(path)
 
 
-def eal(no_huge=True, mem=256):
-    """EAL options for a test: no hugepages, no PCI, two threads on whatever CPUs there are."""
-    cpus = sorted(os.sched_getaffinity(0))
-    every = ",".join(map(str, cpus))
-    opts = ["--no-pci", "--lcores", f"0@({every}),1@({every})"]
+def eal(no_huge=True, mem=256, workers=1):
+    """EAL options for a test: no hugepages, no PCI, threads on whatever CPUs there are."""
+    every = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    opts = ["--no-pci", "--lcores", ",".join(f"{i}@({every})" for i in range(workers + 1))]
     return opts + (["--no-huge", "-m", str(mem)] if no_huge else [])
 
 
@@ -115,9 +114,10 @@ def forget(folder, config):
         shutil.rmtree(f"/var/run/dpdk/{m[1]}", ignore_errors=True)
 
 
-def replay(folder, idle=300, timeout=120, config="sgw.yaml", extra=(), fault=None):
+def replay(folder, idle=300, timeout=120, config="sgw.yaml", extra=(), fault=None, workers=1):
     """Run sgw in `folder` until its captures are through; with a fault, sgw-fault."""
-    cmd = [faulty() if fault else binary(), *eal(), *extra, "--", "-f", config, "--exit-idle", str(idle)]
+    cmd = [faulty() if fault else binary(), *(eal(workers=workers) if workers > 1 else eal()), *extra, "--", "-f", config,
+           "--exit-idle", str(idle)]
     try:
         p = subprocess.run(cmd, cwd=folder, capture_output=True, timeout=timeout,
                            stdin=subprocess.DEVNULL, env={**os.environ, "SGW_FAULT": fault or ""})
