@@ -84,15 +84,12 @@ enum drop_reason seal_starved(struct sa *sa);
 /** UDP checksum of a sealed packet over IPv6. */
 void seal_udp6(struct rte_mbuf *m, const struct sa *sa);
 
-/** Everything after the crypto: m is an ESP packet now. */
+/** Everything after the crypto, but the counters: m is an ESP packet now. */
 static inline void
-seal_done(struct worker *w, struct rte_mbuf *m, const struct sa *sa)
+seal_done(struct rte_mbuf *m, const struct sa *sa)
 {
-	struct sa_stats *stats = &sa->stats[w->index];
 	struct pkt *p = pkt(m);
 
-	stats->packets++;
-	stats->bytes += p->inner_bytes;
 	if (unlikely(sa->natt && sa->family == 6))
 		seal_udp6(m, sa);
 	p->family = sa->family;
@@ -130,7 +127,8 @@ void peer_note(struct sa *sa, const struct addr *addr, uint16_t port);
  * @param ecn  of the outer header
  * @return a reason to end it, or -1
  */
-int open_inner(struct rte_mbuf *m, const struct sa *sa, uint8_t next_header, uint8_t ecn);
+int open_inner(struct worker *w, struct rte_mbuf *m, const struct sa *sa, uint8_t next_header,
+	       uint8_t ecn);
 
 // ---------------------------------------------------------------- look-aside, esp_group.c
 

@@ -4,6 +4,7 @@
 #include "esp.h"
 
 #include "cksum.h"
+#include "flow.h"
 #include "steer.h"
 
 #include <rte_ip.h>
@@ -67,10 +68,11 @@ open_ecn(struct rte_mbuf *m, uint8_t outer)
 }
 
 int
-open_inner(struct rte_mbuf *m, const struct sa *sa, uint8_t next_header, uint8_t ecn)
+open_inner(struct worker *w, struct rte_mbuf *m, const struct sa *sa, uint8_t next_header,
+	   uint8_t ecn)
 {
 	struct pkt *p = pkt(m);
-	int why;
+	int why = -1;
 
 	if (next_header == NEXT_DUMMY)
 		return DROP_esp_dummy;
@@ -86,7 +88,8 @@ open_inner(struct rte_mbuf *m, const struct sa *sa, uint8_t next_header, uint8_t
 	p->family = next_header == IPPROTO_IPIP ? 4 : 6;
 	p->flags = PKT_SECURED;
 	p->nexthop = PKT_NO_NEXTHOP;
-	why = ip_inspect(m, false);
+	if (unlikely(!flow_look_inner(w, m)))
+		why = ip_inspect(m, false);
 	if (why == DROP_ip_version)
 		return DROP_esp_next_header;
 	if (why == DROP_multicast || why == DROP_ip_martian)

@@ -93,19 +93,19 @@ static inline uint16_t
 fill(struct worker *w, struct rte_mbuf **pkts, uint16_t n, uint16_t *at, struct split *s,
      struct rte_mbuf **batch, enum fit (*judge)(struct worker *, struct rte_mbuf *, uint32_t *))
 {
-	uint16_t out = 0;
+	uint16_t out = 0, i = *at;
 
-	while (out < BURST && (s->whole != NULL || *at < n)) {
+	while (out < BURST && (s->whole != NULL || i < n)) {
 		struct rte_mbuf *m;
 		uint32_t mtu;
 
-		if (s->whole != NULL) {
+		if (unlikely(s->whole != NULL)) {
 			m = split_next(w, s);
 			if (m != NULL)
 				batch[out++] = m;
 			continue;
 		}
-		m = pkts[(*at)++];
+		m = pkts[i++];
 		switch (judge(w, m, &mtu)) {
 		case FIT_PASS:
 			batch[out++] = m;
@@ -117,6 +117,7 @@ fill(struct worker *w, struct rte_mbuf **pkts, uint16_t n, uint16_t *at, struct 
 			break;
 		}
 	}
+	*at = i;
 	return out;
 }
 

@@ -158,7 +158,7 @@ has_ports(uint8_t proto)
 
 // Sound IPv4 without options that is no fragment? `len` bytes are there.
 static inline bool
-plain4(const struct rte_mbuf *m, const uint8_t *ip, uint32_t len)
+plain4(const uint8_t *ip, uint32_t len, bool trusted_sum)
 {
 	uint16_t frag, total;
 
@@ -167,8 +167,7 @@ plain4(const struct rte_mbuf *m, const uint8_t *ip, uint32_t len)
 	total = rte_be_to_cpu_16(total);
 	return ip[0] == RTE_IPV4_VHL_DEF && !(frag & FRAGMENT_BE) &&
 	       total >= sizeof(struct rte_ipv4_hdr) + 8 && total <= len &&
-	       ((m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_GOOD ||
-		cksum_ip4_ok(ip, sizeof(struct rte_ipv4_hdr)));
+	       (trusted_sum || cksum_ip4_ok(ip, sizeof(struct rte_ipv4_hdr)));
 }
 
 static inline bool
@@ -217,13 +216,6 @@ struct look {
 	const void *set;
 };
 
-static inline void
-prefetch_set(const void *set)
-{
-	rte_prefetch0(set);
-	rte_prefetch0((const uint8_t *)set + RTE_CACHE_LINE_SIZE);
-}
-
 // Nothing of the packet is changed here.
 static inline void
 look_at(const struct flows *f, const struct tables *t, const struct rte_mbuf *m, struct look *look)
@@ -242,7 +234,9 @@ look_at(const struct flows *f, const struct tables *t, const struct rte_mbuf *m,
 	if (unlikely((mac ^ port->mac_word) << 16 != 0))
 		return;
 	if (likely(type == RTE_BE16(RTE_ETHER_TYPE_IPV4))) {
-		if (unlikely(!plain4(m, ip, len)))
+		uint64_t sum = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
+
+		if (unlikely(!plain4(ip, len, sum == RTE_MBUF_F_RX_IP_CKSUM_GOOD)))
 			look->kind = LOOK_ODD;
 		else if (ip[9] == IPPROTO_ESP)
 			look->kind = LOOK_ESP;
@@ -250,7 +244,7 @@ look_at(const struct flows *f, const struct tables *t, const struct rte_mbuf *m,
 			key4(&look->key, ip, 0);
 			look->set = f->v4[hash4(f, &look->key) % FLOW_SETS4];
 			look->kind = LOOK_FLOW4;
-			prefetch_set(look->set);
+			rte_prefetch0(look->set); // most are in the first of its lines
 		}
 	} else if (type == RTE_BE16(RTE_ETHER_TYPE_IPV6)) {
 		if (unlikely(m->data_len < FRAME6_MIN || !plain6(ip, len)))
@@ -261,7 +255,7 @@ look_at(const struct flows *f, const struct tables *t, const struct rte_mbuf *m,
 			key6(&look->key, ip, 0);
 			look->set = f->v6[hash6(f, &look->key) % FLOW_SETS6];
 			look->kind = LOOK_FLOW6;
-			prefetch_set(look->set);
+			rte_prefetch0(look->set);
 		} else if (ip[6] != IPPROTO_ICMPV6 && !has_ports(ip[6])) {
 			look->kind = LOOK_ODD; // extension headers
 		}
@@ -270,15 +264,13 @@ look_at(const struct flows *f, const struct tables *t, const struct rte_mbuf *m,
 	}
 }
 
-// What eth_accept and ip_check would have written. The IP header is at the front now.
+// What ip_check would have written; the IP header is at the front.
 static inline void
 become4(struct rte_mbuf *m, struct pkt *p)
 {
-	const uint8_t *ip;
+	const uint8_t *ip = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint16_t total, ports[2];
 
-	m->data_off = (uint16_t)(m->data_off + RTE_ETHER_HDR_LEN);
-	ip = rte_pktmbuf_mtod(m, const uint8_t *);
 	memcpy(&total, ip + 2, 2);
 	m->data_len = rte_be_to_cpu_16(total); // Ethernet padding is left behind
 	m->pkt_len = m->data_len;
@@ -293,11 +285,9 @@ become4(struct rte_mbuf *m, struct pkt *p)
 static inline void
 become6(struct rte_mbuf *m, struct pkt *p)
 {
-	const uint8_t *ip;
+	const uint8_t *ip = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint16_t payload, ports[2];
 
-	m->data_off = (uint16_t)(m->data_off + RTE_ETHER_HDR_LEN);
-	ip = rte_pktmbuf_mtod(m, const uint8_t *);
 	memcpy(&payload, ip + 4, 2);
 	m->data_len = (uint16_t)(rte_be_to_cpu_16(payload) + sizeof(struct rte_ipv6_hdr));
 	m->pkt_len = m->data_len;
@@ -309,11 +299,29 @@ become6(struct rte_mbuf *m, struct pkt *p)
 	p->dport = rte_be_to_cpu_16(ports[1]);
 }
 
+// Received, as long as it is the same port: kept in registers.
+struct rx_run {
+	uint16_t port;
+	uint64_t packets;
+	uint64_t bytes;
+};
+
 static inline void
-count_rx(struct worker *w, const struct rte_mbuf *m)
+rx_end(struct worker *w, const struct rx_run *r)
 {
-	w->ports[m->port].rx_packets++;
-	w->ports[m->port].rx_bytes += m->pkt_len;
+	w->ports[r->port].rx_packets += r->packets;
+	w->ports[r->port].rx_bytes += r->bytes;
+}
+
+static inline void
+rx_count(struct worker *w, struct rx_run *r, const struct rte_mbuf *m)
+{
+	if (unlikely(m->port != r->port)) {
+		rx_end(w, r);
+		*r = (struct rx_run){.port = m->port};
+	}
+	r->packets++;
+	r->bytes += m->pkt_len;
 }
 
 static inline void
@@ -323,6 +331,12 @@ bind_way(struct pkt *p, const struct flow_way *way)
 	p->tunnel = way->tunnel;
 	p->nexthop = way->nexthop;
 	p->flags = way->flags;
+}
+
+static inline bool
+same_bytes(const uint8_t *a, const uint8_t *b, bool v6)
+{
+	return v6 ? memcmp(a, b, 16) == 0 : memcmp(a, b, 4) == 0; // fixed sizes are inlined
 }
 
 // ESP candidates of a burst: one lookup a family. What does not plainly fit its SA is
@@ -335,6 +349,7 @@ take_esp(struct worker *w, struct rte_mbuf **pkts, const uint8_t *at, uint16_t n
 	struct sa *found[BURST];
 	uint16_t l3 = v6 ? sizeof(struct rte_ipv6_hdr) : sizeof(struct rte_ipv4_hdr);
 	uint16_t src = v6 ? 8 : 12, size = v6 ? 16 : 4;
+	struct rx_run rx = {0};
 
 	for (uint16_t i = 0; i < n; i++) {
 		const uint8_t *ip = rte_pktmbuf_mtod_offset(pkts[at[i]], uint8_t *, RTE_ETHER_HDR_LEN);
@@ -349,11 +364,12 @@ take_esp(struct worker *w, struct rte_mbuf **pkts, const uint8_t *at, uint16_t n
 		struct sa *sa = found[i];
 		struct pkt *p = pkt(m);
 
-		if (unlikely(sa == NULL || !sa->short_way || memcmp(ip + src, sa->src.b, size) != 0)) {
+		if (unlikely(sa == NULL || !sa->short_way || !same_bytes(ip + src, sa->src.b, v6))) {
 			looks[at[i]].kind = LOOK_ASIDE;
 			continue;
 		}
-		count_rx(w, m);
+		rx_count(w, &rx, m);
+		m->data_off = (uint16_t)(m->data_off + RTE_ETHER_HDR_LEN);
 		if (v6)
 			become6(m, p);
 		else
@@ -365,6 +381,7 @@ take_esp(struct worker *w, struct rte_mbuf **pkts, const uint8_t *at, uint16_t n
 		p->nexthop = PKT_NO_NEXTHOP;
 		p->flags = 0;
 	}
+	rx_end(w, &rx);
 }
 
 uint16_t
@@ -375,6 +392,7 @@ flow_take(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf 
 	struct look looks[BURST];
 	uint8_t at[2][BURST];
 	uint16_t count[2] = {0, 0}, left = 0;
+	struct rx_run rx = {0};
 	bool odd = false;
 
 	*n_known = 0;
@@ -416,7 +434,8 @@ flow_take(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf 
 			pkts[left++] = m;
 			continue;
 		}
-		count_rx(w, m);
+		rx_count(w, &rx, m);
+		m->data_off = (uint16_t)(m->data_off + RTE_ETHER_HDR_LEN);
 		bind_way(p, way);
 		if (looks[i].kind == LOOK_FLOW4) {
 			become4(m, p);
@@ -427,6 +446,7 @@ flow_take(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf 
 		}
 		known[(*n_known)++] = m;
 	}
+	rx_end(w, &rx);
 	return left;
 }
 
@@ -447,40 +467,87 @@ is_icmp(const struct pkt *p)
 	       !(p->flags & (PKT_FRAGMENT | PKT_FIRST_FRAGMENT));
 }
 
+bool
+flow_look_inner(struct worker *w, struct rte_mbuf *m)
+{
+	struct flows *f = flows_now(w);
+	const uint8_t *ip = rte_pktmbuf_mtod(m, const uint8_t *);
+	const struct flow_way *way = NULL;
+	struct pkt *p = pkt(m);
+	struct flow_key k;
+
+	if (p->family == 4) {
+		if (m->data_len < FRAME4_MIN - RTE_ETHER_HDR_LEN || !plain4(ip, m->data_len, false) ||
+		    !has_ports(ip[9]) || ip[8] <= 1)
+			return false;
+		key4(&k, ip, p->from);
+		way = find4(f->v4[hash4(f, &k) % FLOW_SETS4], &k);
+		if (way != NULL)
+			become4(m, p);
+	} else {
+		if (m->data_len < FRAME6_MIN - RTE_ETHER_HDR_LEN || !plain6(ip, m->data_len) ||
+		    !has_ports(ip[6]) || ip[7] <= 1)
+			return false;
+		key6(&k, ip, p->from);
+		way = find6(f->v6[hash6(f, &k) % FLOW_SETS6], &k);
+		if (way != NULL)
+			become6(m, p);
+	}
+	if (way == NULL)
+		return false;
+	p->tunnel = way->tunnel;
+	p->nexthop = way->nexthop;
+	p->flags = (uint16_t)(way->flags | PKT_KNOWN);
+	return true;
+}
+
+// One that is not known, though its flow may be, would be overtaken by the others of it.
+static bool
+inner_odd(struct rte_mbuf *const *pkts, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		const struct pkt *p = pkt(pkts[i]);
+
+		if (unlikely(!(p->flags & PKT_KNOWN) && !is_plain(p) && !is_icmp(p)))
+			return true;
+	}
+	return false;
+}
+
+// Back to where open_inner() would have left it.
+static void
+forget(struct pkt *p)
+{
+	if (!(p->flags & PKT_KNOWN))
+		return;
+	p->flags = PKT_SECURED;
+	p->tunnel = NULL;
+	p->nexthop = PKT_NO_NEXTHOP;
+}
+
 uint16_t
 flow_take_inner(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf **known,
 		uint16_t *n_known)
 {
-	struct flows *f = flows_now(w);
 	uint16_t left = 0;
 
-	for (uint16_t i = 0; i < n; i++) // as in flow_take()
-		if (unlikely(!is_plain(pkt(pkts[i])) && !is_icmp(pkt(pkts[i]))))
-			return n;
+	if (unlikely(inner_odd(pkts, n))) {
+		for (uint16_t i = 0; i < n; i++)
+			forget(pkt(pkts[i]));
+		return n;
+	}
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
 		struct pkt *p = pkt(m);
 		uint8_t *ip = rte_pktmbuf_mtod(m, uint8_t *);
-		uint32_t from = p->sa->tunnel->index + 1;
-		const struct flow_way *way = NULL;
-		bool v4 = p->family == 4;
-		struct flow_key k;
 
-		if (likely(is_plain(p) && ip[v4 ? 8 : 7] > 1)) {
-			if (v4) {
-				key4(&k, ip, from);
-				way = find4(f->v4[hash4(f, &k) % FLOW_SETS4], &k);
-			} else {
-				key6(&k, ip, from);
-				way = find6(f->v6[hash6(f, &k) % FLOW_SETS6], &k);
-			}
-		}
-		if (unlikely(way == NULL)) {
+		if (unlikely(!(p->flags & PKT_KNOWN))) {
 			pkts[left++] = m;
 			continue;
 		}
-		bind_way(p, way);
-		if (v4)
+		p->flags &= (uint16_t)~PKT_KNOWN;
+		p->sa = NULL; // from here on it is an IP packet like others
+		if (p->family == 4)
 			hop4(ip);
 		else
 			ip[7]--;

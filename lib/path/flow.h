@@ -15,6 +15,7 @@
 
 #include <rte_mbuf.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // 16384 flows of IPv4 and 8192 of IPv6, half a megabyte each.
@@ -37,7 +38,14 @@ uint16_t flow_take(struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct 
 		   uint16_t *n_known, struct rte_mbuf **esp, uint16_t *n_esp);
 
 /**
- * The same for packets that esp_open let through; known ones are added to known.
+ * Is the flow of this inner packet known (pkt.family and pkt.from are set)? Then it is sound
+ * as ip_inspect wants it, and all that that fills is filled; what lies behind it is cut off.
+ */
+bool flow_look_inner(struct worker *w, struct rte_mbuf *m);
+
+/**
+ * Those that flow_look_inner() knew, of what esp_open let through, are bound to their way,
+ * TTL counted, and added to known.
  * @return how many are left in pkts
  */
 uint16_t flow_take_inner(struct worker *w, struct rte_mbuf **pkts, uint16_t n,

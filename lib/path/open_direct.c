@@ -162,6 +162,8 @@ commit_run(struct worker *w, struct rte_mbuf **pkts, struct mb_work *works, uint
 static uint16_t
 bare(struct worker *w, struct rte_mbuf **pkts, const struct opened *opened, uint16_t n)
 {
+	const struct sa *last = NULL;
+	uint64_t packets = 0, bytes = 0;
 	uint16_t good = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
@@ -170,18 +172,24 @@ bare(struct worker *w, struct rte_mbuf **pkts, const struct opened *opened, uint
 		struct sa *sa = pkt(m)->sa;
 		int why;
 
+		if (unlikely(sa != last)) {
+			sa_count(last, w->index, packets, bytes);
+			last = sa;
+			packets = bytes = 0;
+		}
 		m->data_off = (uint16_t)(m->data_off + o->head);
 		m->data_len = o->len;
 		m->pkt_len = o->len;
-		why = open_inner(m, sa, o->next_header, o->ecn);
+		why = open_inner(w, m, sa, o->next_header, o->ecn);
 		if (unlikely(why >= 0)) {
 			drop(w, m, (enum drop_reason)why);
 			continue;
 		}
-		sa->stats[w->index].packets++;
-		sa->stats[w->index].bytes += m->pkt_len;
+		packets++;
+		bytes += m->pkt_len;
 		pkts[good++] = m;
 	}
+	sa_count(last, w->index, packets, bytes);
 	return good;
 }
 

@@ -139,7 +139,7 @@ open_finish(struct worker *w, struct group *g, struct rte_mbuf **out)
 	rte_spinlock_unlock(&sa->lock);
 
 	for (uint16_t i = 0; i < g->n; i++) {
-		int why = open_inner(g->pkts[i], sa, next_header[i], ecn[i]);
+		int why = open_inner(w, g->pkts[i], sa, next_header[i], ecn[i]);
 
 		if (unlikely(why >= 0)) {
 			drop(w, g->pkts[i], (enum drop_reason)why);

@@ -29,6 +29,7 @@ enum pkt_flag {
 	PKT_JOINED = 1 << 9,         // was put together from fragments
 	PKT_FIRST_FRAGMENT = 1 << 7, // the first of several fragments
 	PKT_ND = 1 << 8,       // neighbour discovery (RFC 4861), by its ICMPv6 type
+	PKT_KNOWN = 1 << 10,   // came out of ESP, its flow is known: flow_take_inner
 	PKT_GROUP = 1 << 6,    // came in a frame to a multicast or broadcast address
 };
 

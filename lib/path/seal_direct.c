@@ -152,6 +152,8 @@ uint16_t
 seal_direct(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct mb_work works[BURST];
+	const struct sa *last = NULL;
+	uint64_t packets = 0, bytes = 0;
 	uint16_t ready = 0, out = 0, run;
 
 	for (uint16_t i = 0; i < n; i = (uint16_t)(i + run)) {
@@ -171,12 +173,22 @@ seal_direct(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 	steer_turn_pass(w, STEER_SEAL);
 	mb_run(w->mb, works, ready);
 	for (uint16_t i = 0; i < ready; i++) {
+		const struct sa *sa = pkt(pkts[i])->sa;
+
+		if (unlikely(sa != last)) {
+			sa_count(last, w->index, packets, bytes);
+			last = sa;
+			packets = bytes = 0;
+		}
 		if (unlikely(works[i].failed)) {
 			drop(w, pkts[i], DROP_esp_crypto);
 			continue;
 		}
-		seal_done(w, pkts[i], pkt(pkts[i])->sa);
+		packets++;
+		bytes += pkt(pkts[i])->inner_bytes;
+		seal_done(pkts[i], sa);
 		pkts[out++] = pkts[i];
 	}
+	sa_count(last, w->index, packets, bytes);
 	return out;
 }

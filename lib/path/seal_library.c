@@ -127,7 +127,9 @@ seal_finish(struct worker *w, struct group *g, struct rte_mbuf **out, uint16_t *
 		}
 		if (g->sa->natt && g->sa->transport)
 			transport_put_udp(m, g->sa);
-		seal_done(w, m, g->sa);
+		g->sa->stats[w->index].packets++;
+		g->sa->stats[w->index].bytes += pkt(m)->inner_bytes;
+		seal_done(m, g->sa);
 		out[(*n_out)++] = m;
 	}
 }

@@ -17,12 +17,16 @@ flush_port(struct worker *w, uint16_t port)
 	const struct tport *t = &w->tables->ports[port];
 	struct tx_buffer *b = &w->tx[port];
 	uint16_t queue = (uint16_t)(w->index % t->n_txq), sent = 0, n = b->n;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, run = 0;
 
 	// Once sent a packet belongs to the driver: count all before, and take back what stays.
 	for (uint16_t i = 0; i < n; i++) {
 		bytes += b->pkts[i]->pkt_len;
-		w->ports[b->pkts[i]->port].sent_on++;
+		run++;
+		if (i + 1 == n || b->pkts[i + 1]->port != b->pkts[i]->port) {
+			w->ports[b->pkts[i]->port].sent_on += run;
+			run = 0;
+		}
 	}
 	if (t->tx_shared)
 		rte_spinlock_lock(&tx_locks[t->parent][queue]);
@@ -98,8 +102,10 @@ tx_enqueue(struct worker *w, uint16_t port, struct rte_mbuf *m)
 uint16_t
 tx(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
+	const struct nexthop *nexthops = w->tables->nexthops;
+
 	for (uint16_t i = 0; i < n; i++)
-		enqueue(w, w->tables->nexthops[pkt(pkts[i])->nexthop].port, pkts[i]);
+		enqueue(w, nexthops[pkt(pkts[i])->nexthop].port, pkts[i]);
 	return 0;
 }
 

@@ -186,6 +186,16 @@ sa_lifetime_take(struct sa *sa, uint32_t bytes)
 	return true;
 }
 
+/** Count what a worker has sealed or opened. sa may be NULL: nothing. */
+static inline void
+sa_count(const struct sa *sa, unsigned int worker, uint64_t packets, uint64_t bytes)
+{
+	if (sa == NULL)
+		return;
+	sa->stats[worker].packets += packets;
+	sa->stats[worker].bytes += bytes;
+}
+
 /** All workers' counters of an SA added up. */
 void sa_stats_sum(const struct sa *sa, struct sa_stats *out);
 

@@ -12,6 +12,7 @@
 #include "cksum.h"
 #include "crypto.h"
 #include "esp.h"
+#include "flow.h"
 #include "mb.h"
 
 #include <rte_byteorder.h>
@@ -74,6 +75,7 @@ struct exact {
 
 #define ANY (-2)
 
+static const struct tables tables;
 static struct worker w;
 static struct rte_mempool *pool;
 static struct pair pairs[PAIRS];
@@ -1004,7 +1006,9 @@ start(void **state)
 		    mprotect(areas + (i + 1) * slot - 4096, 4096, PROT_NONE) != 0)
 			return -1;
 	w.mb = mb_manager_create(&err);
-	if (w.mb == NULL || crypto_open(1, 4 * PAIRS, &err) != 0) {
+	w.tables = &tables; // of no flow anything is known
+	w.flows = flow_create();
+	if (w.mb == NULL || w.flows == NULL || crypto_open(1, 4 * PAIRS, &err) != 0) {
 		printf("%s\n", err.text);
 		return -1;
 	}
@@ -1018,6 +1022,7 @@ stop(void **state)
 	printf("%llu packets compared\n", (unsigned long long)n_compared);
 	crypto_close();
 	mb_manager_free(w.mb);
+	flow_free(w.flows);
 	rte_mempool_free(pool);
 	return rte_eal_cleanup();
 }
