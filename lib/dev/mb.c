@@ -276,6 +276,9 @@ hash_all(IMB_MGR *mgr, IMB_JOB *jobs, uint32_t n, const struct mb_key *k)
 	return IMB_SUBMIT_HASH_BURST_NOCHECK(mgr, jobs, n, k->kind.hash) == n;
 }
 
+// The longest first: one that begins last would go on alone when all others are through.
+static const uint16_t at_least[] = {1024, 512, 256, 0}; // bytes
+
 // All works from `from` on whose key is of the same kind as that of the first.
 static void
 run_chain(IMB_MGR *mgr, struct mb_work *works, uint16_t from, uint16_t n)
@@ -284,16 +287,24 @@ run_chain(IMB_MGR *mgr, struct mb_work *works, uint16_t from, uint16_t n)
 	IMB_JOB jobs[MB_BURST];
 	struct mb_work *of[MB_BURST];
 	uint32_t n_jobs = 0;
+	uint16_t longest = 0;
 	bool done;
 
-	for (uint16_t i = from; i < n; i++) {
-		struct mb_work *w = &works[i];
-
-		if (w->done || memcmp(&w->key->kind, &k->kind, sizeof(k->kind)) != 0)
+	for (uint16_t i = from; i < n; i++)
+		longest = RTE_MAX(longest, works[i].hash_len);
+	for (unsigned int c = 0; c < RTE_DIM(at_least); c++) {
+		if (longest < at_least[c])
 			continue;
-		chain_fill(&jobs[n_jobs], w);
-		of[n_jobs++] = w;
-		w->done = true;
+		for (uint16_t i = from; i < n; i++) {
+			struct mb_work *w = &works[i];
+
+			if (w->done || w->hash_len < at_least[c] ||
+			    memcmp(&w->key->kind, &k->kind, sizeof(k->kind)) != 0)
+				continue;
+			chain_fill(&jobs[n_jobs], w);
+			of[n_jobs++] = w;
+			w->done = true;
+		}
 	}
 	if (k->order == IMB_ORDER_CIPHER_HASH)
 		done = cipher_all(mgr, jobs, n_jobs, k) && hash_all(mgr, jobs, n_jobs, k);

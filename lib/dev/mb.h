@@ -14,7 +14,7 @@
 struct IMB_MGR;
 struct mb_key;
 
-#define MB_BURST 32   // packets at once, at most
+#define MB_BURST 64   // packets at once, at most
 #define MB_TAG_MAX 32 // bytes of the longest ICV
 
 // One packet to be sealed or opened in place. The ICV covers `hash_len` bytes from

@@ -12,11 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BURST 32          // packets taken from an rx queue at once
+#define BURST 64          // packets taken from an rx queue at once
 #define WORKER_MAX 64     //
 #define WORKER_PORTS 32   // ports of a configuration
 #define WORKER_RXQ_MAX 64 // (port, queue) pairs of one worker
-#define LOCAL_MAX 64      // packets made by sgw itself in one burst
+#define LOCAL_MAX 128     // packets made by sgw itself in one burst
 #define TX_MAX 256        // packets waiting for tx_flush, a port
 
 struct tables;

@@ -6,7 +6,7 @@ from kit import (BASE_SPD, BROADCAST, GCM_IN, H4, OWN4, R4, ZERO, arp, base, cas
                  mine6, out, sealed, udp, w)
 import vlan
 
-BURST = 32  # of lib/path/worker.h
+BURST = 64  # of lib/path/worker.h
 
 
 def own_link(net):
@@ -43,7 +43,7 @@ def crypto():
 
 def ports():
     mine = [mine4(n) for n in range(BURST + 1)]
-    # of 32 it takes 16, 8, 4, 2, 1; of one none
+    # of 64 it takes 32, 16, 8, 4, 2, 1; of one none
     case("fault-tx", "p1 takes half of what it is offered, and again of the rest: the last packet of each burst is left",
          base(), p0=[w.from_host(p) for p in mine], p1=[sealed(good4(n), n + 1) for n in range(3)],
          want0=[w.to_host(hop(good4(n))) for n in range(3)], want1=[out(p, n) for n, p in enumerate(mine[:BURST - 1], 1)],

@@ -240,7 +240,7 @@ def counters(folder, mode, workers, alg):
     over, taken = (sum(i[k] for i in infos) for k in ("handed_over", "taken_over"))
     if len(infos) != workers or over != taken or not over:
         faults.append(f"{len(infos)} workers, handed over {over}, taken over {taken}")
-    if mode == "bursts" and sum(i["slots"] for i in infos) < 1600 / 32:
+    if mode == "bursts" and sum(i["slots"] for i in infos) < 1600 / 64:
         faults.append(f"slots: {[i['slots'] for i in infos]}")
     return faults + [f"cycles {i['cycles']}, busy {i['busy_cycles']}" for i in infos
                      if not 0 < i["busy_cycles"] < i["cycles"]]
