@@ -253,25 +253,23 @@ make_workers(struct gateway *g, enum cfg_steering steering, struct err *err)
 
 		if (w == NULL)
 			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory");
-		w->index = i;
+		workers[i] = w; // stop() frees what there is of it
+		w->index = i++;
 		w->lcore = lcore;
 		w->tables = g->tables;
 		w->pool = g->pool;
 		// Software does not take all pieces of a packet to one worker: they share.
-		w->reass = i == 0 || steering == CFG_STEER_QUEUES ? reass_create(g->big) : workers[0]->reass;
+		w->reass = w->index == 0 || steering == CFG_STEER_QUEUES ? reass_create(g->big) : workers[0]->reass;
 		if (w->reass == NULL)
 			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for reassembly");
 		w->flows = flow_create();
 		if (w->flows == NULL)
 			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for flows");
-		w->crypto_qp = (uint16_t)i;
+		w->crypto_qp = (uint16_t)w->index;
 		w->mb = mb_manager_create(err);
-		if (w->mb == NULL) {
-			rte_free(w);
+		if (w->mb == NULL)
 			return -1;
-		}
 		w->idle_sleep = g->config->idle == CFG_IDLE_SLEEP;
-		workers[i++] = w;
 	}
 	return deal_queues(g, err);
 }

@@ -8,6 +8,7 @@
 #include "err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -28,11 +29,14 @@ struct mb_work {
 	uint16_t hash_len;    // bytes
 	uint8_t aad_len;      // bytes
 	bool done;            // used by mb_run()
-	bool failed;          // set by mb_run(): an error in the library, no packet causes one
-	uint8_t iv[16];       // nonce or IV as the algorithm wants it
+	uint8_t iv[16] __attribute__((aligned(16))); // nonce or IV as the algorithm wants it
 	uint8_t aad[16];      //
 	uint8_t computed[MB_TAG_MAX]; // room for `tag` on arrival
+	bool failed;          // set by mb_run(): an error in the library, no packet causes one
 } __attribute__((aligned(64)));
+
+// The IV is written in one aligned store; it and what is read with it share a cache line.
+_Static_assert(offsetof(struct mb_work, computed) == 64, "key to aad fill a cache line");
 
 // What a key is made of; keys as bytes, without the salt.
 struct mb_key_prm {

@@ -23,6 +23,14 @@ struct replay {
 	uint64_t bits[];    // ring of words, bit (sequence mod 64) of word (sequence / 64)
 };
 
+// Who looks before the crypto holds no lock: what is read then is one value that was
+// there, though maybe an old one, and behind a new top are words that were cleared for it.
+static inline uint64_t
+replay_top(const struct replay *r)
+{
+	return __atomic_load_n(&r->top, __ATOMIC_ACQUIRE);
+}
+
 // The word of the ring that a word of sequence numbers has.
 static inline uint64_t *
 replay_word(struct replay *r, uint64_t word)
@@ -59,8 +67,9 @@ void replay_init(struct replay *r, uint32_t size, uint32_t esn_width, uint64_t t
 static inline uint64_t
 replay_infer(const struct replay *r, uint32_t low)
 {
-	uint32_t top_low = (uint32_t)r->top;
-	uint32_t high = (uint32_t)(r->top >> 32);
+	uint64_t top = replay_top(r);
+	uint32_t top_low = (uint32_t)top;
+	uint32_t high = (uint32_t)(top >> 32);
 	uint32_t left = top_low - r->esn_width + 1;
 
 	if (r->esn_width == 0)
@@ -73,18 +82,21 @@ replay_infer(const struct replay *r, uint32_t low)
 	return (uint64_t)high << 32 | low;
 }
 
-/** May this one pass? Changes nothing. Before the crypto. */
+/** May this one pass? Changes nothing. Before the crypto, and without a lock. */
 static inline enum replay_verdict
 replay_check(const struct replay *r, uint64_t sequence)
 {
+	uint64_t top = replay_top(r), word;
+
 	// RFC 4303 section 2.2: the first packet has 1.
 	if (sequence == 0)
 		return REPLAY_LATE;
-	if (sequence > r->top || r->size == 0)
+	if (sequence > top || r->size == 0)
 		return REPLAY_FRESH;
-	if (r->top - sequence >= r->size)
+	if (top - sequence >= r->size)
 		return REPLAY_LATE;
-	if (r->bits[sequence / REPLAY_WORD_BITS & (r->words - 1)] & replay_bit(sequence))
+	word = __atomic_load_n(&r->bits[sequence / REPLAY_WORD_BITS & (r->words - 1)], __ATOMIC_RELAXED);
+	if (word & replay_bit(sequence))
 		return REPLAY_SEEN;
 	return REPLAY_FRESH;
 }
@@ -92,13 +104,14 @@ replay_check(const struct replay *r, uint64_t sequence)
 /**
  * Mark it as seen and slide the window: after its ICV was found right, never
  * before (RFC 4303 section 3.4.3). Checks once more, since two copies can be in
- * one burst.
+ * one burst. One at a time: where workers share the SA, under its lock.
  * @return REPLAY_FRESH when it was marked, else as replay_check()
  */
 static inline enum replay_verdict
 replay_commit(struct replay *r, uint64_t sequence)
 {
 	enum replay_verdict verdict = replay_check(r, sequence);
+	uint64_t *at;
 
 	if (verdict != REPLAY_FRESH)
 		return verdict;
@@ -109,9 +122,10 @@ replay_commit(struct replay *r, uint64_t sequence)
 		if (steps > r->words)
 			steps = r->words;
 		while (steps-- > 0)
-			*replay_word(r, ++word) = 0;
-		r->top = sequence;
+			__atomic_store_n(replay_word(r, ++word), 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&r->top, sequence, __ATOMIC_RELEASE);
 	}
-	*replay_word(r, sequence / REPLAY_WORD_BITS) |= replay_bit(sequence);
+	at = replay_word(r, sequence / REPLAY_WORD_BITS);
+	__atomic_store_n(at, *at | replay_bit(sequence), __ATOMIC_RELAXED);
 	return REPLAY_FRESH;
 }

@@ -4,6 +4,8 @@
 // below in the place of the one that it is named after, and $SGW_FAULT says which fault it
 // is to be; without one nothing starts. It is never installed.
 #include "args.h"
+#include "flow.h"
+#include "pkt.h"
 #include "pool.h"
 #include "reserve.h"
 #include "sa.h"
@@ -14,6 +16,8 @@
 #include <rte_ethdev.h>
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +31,8 @@
 	type __wrap_##name(__VA_ARGS__); \
 	type __wrap_##name(__VA_ARGS__)
 
-static const char *const faults[] = {"big",  "crypto",  "headroom", "loop",
-				     "pool", "prepare", "reserve",  "steer",   "tx"};
+static const char *const faults[] = {"big",     "crypto",  "full-way", "headroom",  "loop",  "pool",
+				     "prepare", "reserve", "short-way", "steer", "tx"};
 
 static bool
 is(const char *fault)
@@ -201,4 +205,50 @@ WRAP(struct tables *, tables_build, const struct config *c, const struct port *p
 WRAP(bool, flows_poll, struct worker *w)
 {
 	return (is("steer") && w->index > 0) ? false : __real_flows_poll(w);
+}
+
+// ---- all packets go the full way; or those that take the short one are counted, which is no
+// fault, but tells test/interop/shortway.py that it compares two ways ----
+
+static atomic_uint n_known, n_esp, n_inner;
+
+static void __attribute__((destructor))
+ways_tell(void)
+{
+	if (is("short-way"))
+		fprintf(stderr, "short way: %u in clear, %u ESP, %u from inside\n", n_known, n_esp, n_inner);
+}
+
+WRAP(uint16_t, flow_take, struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf **known,
+     uint16_t *n_taken, struct rte_mbuf **esp, uint16_t *n_taken_esp)
+{
+	if (!is("full-way")) {
+		n = __real_flow_take(w, pkts, n, known, n_taken, esp, n_taken_esp);
+		n_known += *n_taken;
+		n_esp += *n_taken_esp;
+		return n;
+	}
+	for (uint16_t i = 0; i < n; i++)
+		pkt(pkts[i])->slot = (uint8_t)i;
+	*n_taken = 0;
+	*n_taken_esp = 0;
+	return n;
+}
+
+WRAP(uint16_t, flow_take_inner, struct worker *w, struct rte_mbuf **pkts, uint16_t n, struct rte_mbuf **known,
+     uint16_t *n_taken)
+{
+	uint16_t before = *n_taken;
+
+	if (is("full-way"))
+		return n;
+	n = __real_flow_take_inner(w, pkts, n, known, n_taken);
+	n_inner += *n_taken - before;
+	return n;
+}
+
+// How many errors may be told depends on the time, which is not what is compared.
+WRAP(bool, bucket_take, struct bucket *b, const struct worker *w, uint32_t rate, uint32_t burst)
+{
+	return is("short-way") || is("full-way") || __real_bucket_take(b, w, rate, burst);
 }
