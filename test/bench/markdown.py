@@ -121,6 +121,8 @@ def blocks(machine, results, startup):
     out = {"machine": about(machine), "goals": goals(results),
            "plain": table(["", "size", *COLUMNS], [[name(r), size(r), *cells(r)] for r in plain], 2),
            "short": short(plain)}
+    if machine.get("crypto_alone"):
+        out["budget"] = budget(plain, machine["crypto_alone"])
     others = [r for r in results if not is_plain(r)]
     if others:
         out["others"] = table(["", "size", "with", *COLUMNS],
@@ -129,6 +131,20 @@ def blocks(machine, results, startup):
     if startup:
         out["start"] = start(startup)
     return out
+
+
+def budget(plain, crypto):
+    """Where the cycles are, and what the goal leaves for what is not crypto."""
+    rows = []
+    for r in plain:
+        alone = crypto.get(r["algorithm"], {}).get(str(r["size"]))
+        if alone is None or r["direction"] != "out" or None in (r["floor_cycles"], r["peer_cycles"]) or r["goal"] == 1:
+            continue
+        fixed = alone + r["floor_cycles"]
+        rows.append([r["algorithm"], size(r), number(r["floor_cycles"]), number(alone), number(r["cycles"] - fixed),
+                     number(r["peer_cycles"] - fixed), number(r["goal"] * r["peer_cycles"] - fixed)])
+    return table(["outbound", "size", "ports", "crypto alone", "rest of sgw", "rest of ipsec-secgw",
+                  "rest that the goal leaves"], rows, 2)
 
 
 def by_row(results, cell):

@@ -118,6 +118,7 @@ def machine(args):
     return {"cpu": re.search(r"^model name\s*: (.*)$", info, re.M)[1], "tsc_hz": args.tsc_hz,
             "cores": len(os.sched_getaffinity(0)), "isa": [f for f in ISA if f in flags],
             "simd": args.simd, "vectors": args.vectors, "windows": args.windows,
+            "crypto_alone": args.crypto,
             "kernel": os.uname().release, "dpdk": installed("libdpdk-dev"),
             "ipsec_mb": installed("libipsec-mb1"), "sgw": said_by(args.sgw, "--version"),
             "commit": args.commit,

@@ -36,6 +36,18 @@ def build_sgw(folder=None):
     return path, folder
 
 
+def crypto_alone(build, eal):
+    """{algorithm: {size: cycles}} of mb.c; {} when a build is too old to have it."""
+    if subprocess.run(["ninja", "-C", build, "test/bench/mb"], capture_output=True).returncode != 0:
+        return {}
+    p = subprocess.run([os.path.join(build, "test", "bench", "mb"), *eal, "--no-telemetry", "--log-level=3"],
+                       capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    out = {}
+    for algorithm, size, cycles in map(str.split, p.stdout.splitlines() if p.returncode == 0 else ()):
+        out.setdefault(algorithm, {})[size] = float(cycles)
+    return out
+
+
 class Tools:
     """What is compiled for a run, and the folder in memory that it works in."""
 
