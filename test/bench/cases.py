@@ -72,7 +72,7 @@ def _full():
 
 # (SAs of one direction, policies): time from exec to ready, and memory. What sgw refuses is told as
 # such.
-STARTUP = ((1, 1), (10000, 10000), (20000, 10000))
+STARTUP = ((1, 1), (1000, 1000), (10000, 10000))
 
 # The most that sgw ÷ peer may be, by kind and size; nothing may be above 1.
 GOALS = {
