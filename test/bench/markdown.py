@@ -65,9 +65,10 @@ def many(r):
 
 
 def about(m):
+    kernel = ".".join(m["kernel"].split(".")[:2])
     simd = f", `--force-max-simd-bitwidth={m['simd']}`" if m["simd"] else ""
     return (f"{m['cpu']}, {m['cores']} cores, TSC {m['tsc_hz'] / 1e9:.2f} GHz, ipsec-mb {m['ipsec_mb']} with "
-            f"{m['vectors']}{simd}, DPDK {m['dpdk']}, Linux {m['kernel']}; commit {m['commit']}, "
+            f"{m['vectors']}{simd}, DPDK {m['dpdk']}, Linux {kernel}; commit {m['commit']}, "
             f"{m['date'][:10]}; {m['windows']} windows a case.")
 
 
@@ -77,8 +78,9 @@ def goals(results):
     above = [r for r in judged if r["ratio"] > 1]
     text = f"{met} of {len(judged)} cases meet their goal; {len(above)} are above 1"
     if above:
-        text += ": " + ", ".join(f"{name(r)} {size(r)} {many(r)}".strip() + f" ({r['ratio']:.2f})" for r in above)
-    return text + "."
+        text += ":\n\n" + "\n".join(f"* {name(r)}, {size(r)}{', ' * bool(many(r))}{many(r)}: {r['ratio']:.3f}"
+                                    for r in above)
+    return text
 
 
 def flat(results):
