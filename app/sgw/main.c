@@ -483,8 +483,9 @@ run(const struct args *a, struct gateway *g, struct err *err)
 	if (g->tables == NULL || reserve(g, err) != 0 || start_workers(g, err) != 0)
 		return -1;
 	telemetry_start(g->tables, g->pool);
-	log_notice("ready: %s, %u port%s, %u worker%s", g->config->name, g->n_ports,
-		   g->n_ports == 1 ? "" : "s", n_workers, n_workers == 1 ? "" : "s");
+	log_notice("ready: %s, %u port%s, %u worker%s, crypto with %s", g->config->name, g->n_ports,
+		   g->n_ports == 1 ? "" : "s", n_workers, n_workers == 1 ? "" : "s",
+		   mb_manager_isa(g->mb));
 	return control_loop(a, err);
 }
 

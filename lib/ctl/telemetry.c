@@ -4,6 +4,7 @@
 #include "telemetry.h"
 
 #include "compat.h"
+#include "mb.h"
 #include "neigh.h"
 #include "sa.h"
 #include "stage.h"
@@ -119,6 +120,7 @@ sa_describe(struct sa *sa, struct rte_tel_data *d)
 	rte_tel_data_add_dict_string(d, "cipher", alg_get(sa->cipher)->name);
 	if (sa->auth != ALG_NONE)
 		rte_tel_data_add_dict_string(d, "auth", alg_get(sa->auth)->name);
+	rte_tel_data_add_dict_string(d, "engine", sa->key != NULL ? "direct" : "look-aside");
 	rte_tel_data_add_dict_string(d, "fingerprint", sa->fingerprint);
 	rte_tel_data_add_dict_uint(d, "packets", s.packets);
 	rte_tel_data_add_dict_uint(d, "bytes", s.bytes);
@@ -257,6 +259,7 @@ worker_info(const char *cmd, const char *params, struct rte_tel_data *d)
 	rte_tel_data_start_dict(d);
 	rte_tel_data_add_dict_uint(d, "lcore", workers[i]->lcore);
 	rte_tel_data_add_dict_uint(d, "rx_queues", workers[i]->n_rxqs);
+	rte_tel_data_add_dict_string(d, "isa", mb_manager_isa(workers[i]->mb));
 	rte_tel_data_add_dict_uint(d, "loops", workers[i]->loops);
 	rte_tel_data_add_dict_uint(d, "busy_loops", workers[i]->busy_loops);
 	rte_tel_data_add_dict_uint(d, "cycles", workers[i]->cycles);

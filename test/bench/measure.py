@@ -159,6 +159,17 @@ class Program:
         """Packets that came and did not leave, beyond those that it has in its hands."""
         return max(0, self.count("rx") - self.count("tx") - 4096)
 
+    def wait_end(self, seconds):
+        """Again and again, since a stop that feed.c asked for may still come."""
+        end = time.monotonic() + seconds
+        while self.p.poll() is None and time.monotonic() < end:
+            self.p.send_signal(signal.SIGCONT)
+            try:
+                self.p.wait(0.1)
+            except subprocess.TimeoutExpired:
+                pass
+        self.p.wait(0)
+
     def end(self):
         """By its own way out, so that nothing of it stays in /run; else by force."""
         if self.out.closed:
@@ -167,9 +178,8 @@ class Program:
             if self.p.poll() is None:
                 struct.pack_into("=Q", self.page, AT["limit"], 0)
                 self.p.send_signal(signal.SIGTERM)
-                self.p.send_signal(signal.SIGCONT)
                 self.p.stdin.close()
-                self.p.wait(8)
+                self.wait_end(8)
         except (subprocess.TimeoutExpired, OSError):
             self.p.kill()
             self.p.wait()

@@ -91,18 +91,37 @@ def source_of(build):
         return json.load(f)["directories"]["source"]
 
 
-def machine(tsc_hz, sgw, build, simd):
+def commit_of(build):
+    """Of what a program was built from. Asked before anything is measured, and after ninja: what
+    ninja would still have to do is not in the program."""
+    source = source_of(build)
+    if "no work to do" not in said_by("ninja", "-C", build, "-n", "app/sgw/sgw"):
+        return "unknown (older than its source)"
+    commit = said_by("git", "-C", source, "rev-parse", "--short=10", "HEAD") or "unknown"
+    changed = said_by("git", "-C", source, "status", "--porcelain", "--", "app", "lib", "meson.build", "test/bench")
+    return commit + (" dirty" if changed else "")
+
+
+def vectors(said):
+    """What sgw says ipsec-mb uses, from its ready line."""
+    found = re.search(r"sgw: ready: .*, crypto with (\w+)", said)
+    return found[1] if found else "unknown"
+
+
+def machine(args):
     with open("/proc/cpuinfo") as f:
         info = f.read()
     flags = set(re.search(r"^flags\s*: (.*)$", info, re.M)[1].split())
 
     def installed(package):
         return said_by("dpkg-query", "-W", "-f", "${Version}", package)
-    return {"cpu": re.search(r"^model name\s*: (.*)$", info, re.M)[1], "tsc_hz": tsc_hz,
-            "cores": len(os.sched_getaffinity(0)), "isa": [f for f in ISA if f in flags], "simd": simd,
+    return {"cpu": re.search(r"^model name\s*: (.*)$", info, re.M)[1], "tsc_hz": args.tsc_hz,
+            "cores": len(os.sched_getaffinity(0)), "isa": [f for f in ISA if f in flags],
+            "simd": args.simd, "vectors": args.vectors, "windows": args.windows,
+            "crypto_alone": args.crypto,
             "kernel": os.uname().release, "dpdk": installed("libdpdk-dev"),
-            "ipsec_mb": installed("libipsec-mb1"), "sgw": said_by(sgw, "--version"),
-            "commit": said_by("git", "-C", source_of(build), "describe", "--always", "--dirty"),
+            "ipsec_mb": installed("libipsec-mb1"), "sgw": said_by(args.sgw, "--version"),
+            "commit": args.commit,
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
 
 

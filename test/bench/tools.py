@@ -8,43 +8,44 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-DEPS = ("build-essential", "meson", "ninja-build", "pkg-config", "libdpdk-dev", "libyaml-dev", "libmd-dev",
-        "libcmocka-dev", "scdoc", "dpdk", "dpdk-dev", "libssl-dev", "dpkg-dev",
-        "python3-cryptography", "gnuplot-nox", "mount")
 
 
 def say(text):
     print("bench: " + text, file=sys.stderr, flush=True)
 
 
-def install(*more):
+def install():
     """The packages that are missing; this is the only part of a run that changes the machine for good."""
-    want = [*DEPS, *more]
-    out = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Status}\n", *want], capture_output=True,
-                         text=True).stdout
-    missing = [d for d in want if f"{d} install ok installed" not in out]
-    if not missing:
-        return
-    say("installing " + " ".join(missing))
-    env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    apt = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3"]
-    for cmd in ([*apt, "update"], [*apt, "install", "-y", "--no-install-recommends", *missing]):
-        p = subprocess.run(cmd, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if p.returncode != 0:
-            sys.exit("bench: apt-get failed:\n" + p.stderr[-1000:])
+    if subprocess.run([os.path.join(TOP, "scripts", "deps"), "bench"], stdin=subprocess.DEVNULL).returncode != 0:
+        sys.exit("bench: packages are missing")
 
 
-def build_sgw(folder):
+def build_sgw(folder=None):
+    """@return (program, build folder). Our own folder is brought up to date; one that was named is
+    taken as it is, so that an older version can be measured."""
+    own = os.path.join(TOP, "build")
+    folder = os.path.abspath(folder or own)
     path = os.path.join(folder, "app", "sgw", "sgw")
-    if not os.access(path, os.X_OK):
-        say(f"building sgw in {folder}")
+    if folder == own or not os.access(path, os.X_OK):
         for cmd in (["meson", "setup", folder, TOP], ["ninja", "-C", folder]):
             if cmd[0] == "meson" and os.path.exists(os.path.join(folder, "build.ninja")):
                 continue
             p = subprocess.run(cmd, capture_output=True, text=True)
             if p.returncode != 0:
                 sys.exit("bench: sgw does not build:\n" + (p.stdout + p.stderr)[-2000:])
-    return path
+    return path, folder
+
+
+def crypto_alone(build, eal):
+    """{algorithm: {size: cycles}} of mb.c; {} when a build is too old to have it."""
+    if subprocess.run(["ninja", "-C", build, "test/bench/mb"], capture_output=True).returncode != 0:
+        return {}
+    p = subprocess.run([os.path.join(build, "test", "bench", "mb"), *eal, "--no-telemetry", "--log-level=3"],
+                       capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    out = {}
+    for algorithm, size, cycles in map(str.split, p.stdout.splitlines() if p.returncode == 0 else ()):
+        out.setdefault(algorithm, {})[size] = float(cycles)
+    return out
 
 
 class Tools:

@@ -234,12 +234,17 @@ def counters(folder, mode, workers, alg):
         time.sleep(1)
         numbers = sgw.telemetry("steering", "/sgw/worker/list")
         infos = [sgw.telemetry("steering", f"/sgw/worker/info,{i}") for i in numbers]
+        engines = {sgw.telemetry("steering", f"/sgw/sa/info,{n}")["engine"]
+                   for n in sgw.telemetry("steering", "/sgw/sa/list")}
     finally:
         r = g.stop()
     faults = world.run_faults(r)
     over, taken = (sum(i[k] for i in infos) for k in ("handed_over", "taken_over"))
     if len(infos) != workers or over != taken or not over:
         faults.append(f"{len(infos)} workers, handed over {over}, taken over {taken}")
+    if {i["isa"] for i in infos} - {"AVX512", "AVX2", "AVX", "SSE"} or len(engines) != 1 or \
+            engines - {"direct", "look-aside"}:
+        faults.append(f"vectors {[i['isa'] for i in infos]}, engines {engines}")
     if mode == "bursts" and sum(i["slots"] for i in infos) < 1600 / 64:
         faults.append(f"slots: {[i['slots'] for i in infos]}")
     return faults + [f"cycles {i['cycles']}, busy {i['busy_cycles']}" for i in infos
