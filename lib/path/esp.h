@@ -19,6 +19,7 @@
 #include <rte_crypto.h>
 
 #include <netinet/in.h>
+#include <string.h>
 
 #define NATT_PORT 4500
 #define NEXT_DUMMY 59  // IPPROTO_NONE: RFC 4303 section 2.6
@@ -42,6 +43,26 @@ run_length(struct rte_mbuf **pkts, uint16_t n)
 	while (run < n && pkt(pkts[run])->sa == pkt(pkts[0])->sa)
 		run++;
 	return run;
+}
+
+/**
+ * Additional data of an AEAD: SPI and sequence number, with ESN all of it (RFC 4106 section
+ * 5). The ESP header is written.
+ * @param seq_be  64 bits, big endian
+ */
+static inline void
+aad_fill(const struct sa *sa, struct mb_work *work, uint64_t seq_be)
+{
+	uint64_t high = sa->spi_be | seq_be << 32;
+
+	if (likely(!sa->esn)) {
+		memcpy(work->aad, work->esp, 8);
+		work->aad_len = 8;
+		return;
+	}
+	memcpy(work->aad, &high, 8);
+	memcpy(work->aad + 8, work->esp + 4, 4);
+	work->aad_len = 12;
 }
 
 // ---------------------------------------------------------------- sealing, esp_seal.c

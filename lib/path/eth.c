@@ -3,16 +3,6 @@
 
 #include <rte_ether.h>
 
-// The subinterface of a port for a VLAN, or -1.
-static int
-find_vlan(const struct tables *t, uint16_t port, uint16_t vlan)
-{
-	for (uint32_t i = 0; i < t->n_ports; i++)
-		if (t->ports[i].vlan == vlan && t->ports[i].parent == port)
-			return (int)i;
-	return -1;
-}
-
 // The EtherType, behind a tag the one inside; m->port becomes the subinterface's, and
 // *len the length of what stands in front of the payload (IEEE 802.1Q).
 // @return a reason to drop, or -1
@@ -21,7 +11,6 @@ tag_inspect(const struct tables *t, struct rte_mbuf *m, uint16_t *type_be, uint1
 {
 	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, const struct rte_ether_hdr *);
 	const struct rte_vlan_hdr *tag = (const void *)(eth + 1);
-	uint16_t vlan;
 	int index;
 
 	*type_be = eth->ether_type;
@@ -32,10 +21,7 @@ tag_inspect(const struct tables *t, struct rte_mbuf *m, uint16_t *type_be, uint1
 		return DROP_eth_runt;
 	*type_be = tag->eth_proto;
 	*len = sizeof(*eth) + sizeof(*tag);
-	vlan = rte_be_to_cpu_16(tag->vlan_tci) & 0xfff;
-	if (vlan == 0)
-		return -1; // a priority tag
-	index = find_vlan(t, m->port, vlan);
+	index = vlan_port(t, m->port, rte_be_to_cpu_16(tag->vlan_tci));
 	if (index < 0)
 		return DROP_eth_vlan;
 	m->port = (uint16_t)index;

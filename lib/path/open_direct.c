@@ -24,7 +24,7 @@ struct opened {
 static inline void
 fill_work(const struct sa *sa, struct mb_work *work, uint64_t sequence)
 {
-	uint64_t iv, esp, seq_be = rte_cpu_to_be_64(sequence); // high half in the low bits
+	uint64_t iv, seq_be = rte_cpu_to_be_64(sequence); // high half in the low bits
 
 	switch ((enum sa_iv)sa->iv_kind) {
 	case SA_IV_XOR:
@@ -38,17 +38,9 @@ fill_work(const struct sa *sa, struct mb_work *work, uint64_t sequence)
 	case SA_IV_NONE:
 		break;
 	}
-	memcpy(&esp, work->esp, 8);
-	if (likely(!sa->esn)) {
-		memcpy(work->aad, &esp, 8);
-		work->aad_len = 8;
-	} else if (sa->aead) { // RFC 4106 section 5
-		uint64_t high = sa->spi_be | seq_be << 32;
-
-		memcpy(work->aad, &high, 8);
-		memcpy(work->aad + 8, work->esp + 4, 4);
-		work->aad_len = 12;
-	} else { // RFC 4303 section 2.2.1; open_verdict() puts back what stood there
+	if (sa->aead) {
+		aad_fill(sa, work, seq_be);
+	} else if (sa->esn) { // RFC 4303 section 2.2.1; open_commit() puts back what stood there
 		memcpy(work->aad, work->esp + work->hash_len, 4);
 		memcpy(work->esp + work->hash_len, &seq_be, 4);
 		work->hash_len = (uint16_t)(work->hash_len + 4);

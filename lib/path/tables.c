@@ -74,6 +74,17 @@ build_ports(struct tables *t, const struct config *c, const struct port *ports)
 		if (copy_addresses(&p->addresses, &p->n_addresses, cp->addresses, cp->n_addresses) != 0)
 			return -ENOMEM;
 	}
+	for (uint32_t i = 0; i < t->n_ports; i++) {
+		struct tport *parent = &t->ports[t->ports[i].parent];
+
+		if (t->ports[i].vlan == 0)
+			continue;
+		if (parent->by_vlan == NULL)
+			parent->by_vlan = calloc(VLAN_IDS, sizeof(*parent->by_vlan));
+		if (parent->by_vlan == NULL)
+			return -ENOMEM;
+		parent->by_vlan[t->ports[i].vlan] = (uint16_t)(i + 1);
+	}
 	return 0;
 }
 
@@ -163,8 +174,10 @@ tables_free(struct tables *t)
 	sad_free(t->sad);
 	rte_fib_free(t->fib4);
 	rte_fib6_free(t->fib6);
-	for (uint32_t i = 0; i < t->n_ports; i++)
+	for (uint32_t i = 0; i < t->n_ports; i++) {
 		free(t->ports[i].addresses);
+		free(t->ports[i].by_vlan);
+	}
 	for (uint32_t i = 0; i < t->n_tunnels; i++)
 		free(t->tunnels[i].addresses);
 	free(t->ports);

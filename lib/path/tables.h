@@ -28,6 +28,7 @@ struct tport {
 	uint16_t rx_max;             // longest packet that may come in, at least the MTU
 	uint16_t vlan;               // tag of a subinterface, 0: the port itself
 	uint16_t parent;             // index of the port that the device belongs to
+	uint16_t *by_vlan;           // of its subinterfaces: index + 1 by tag, NULL: it has none
 	struct rte_ether_addr mac;   // ours
 	uint64_t mac_word;           // the same, in the first six bytes in memory
 	bool rx_cksum;               // the device says whether an IPv4 checksum is good
@@ -99,6 +100,24 @@ struct tables {
 	uint32_t n_sas;           //
 	struct sa **sas;          // in the configuration's order
 };
+
+#define VLAN_IDS 4096
+
+/**
+ * The port that a frame with a tag came to: a subinterface, or with a priority tag (VLAN 0)
+ * the port itself (IEEE 802.1Q).
+ * @param tci  of the tag, host byte order
+ * @return -1: no subinterface has it
+ */
+static inline int
+vlan_port(const struct tables *t, uint16_t port, uint16_t tci)
+{
+	uint16_t vlan = tci & (VLAN_IDS - 1);
+
+	if (vlan == 0)
+		return port;
+	return t->ports[port].by_vlan == NULL ? -1 : t->ports[port].by_vlan[vlan] - 1;
+}
 
 struct port;
 
