@@ -24,20 +24,13 @@ ports_inspect(struct pkt *p, const struct rte_mbuf *m)
 
 	p->sport = 0;
 	p->dport = 0;
-	if (p->flags & PKT_FRAGMENT)
+	if ((p->flags & PKT_FRAGMENT) || !proto_has_ports(p->proto))
 		return -1;
-	switch (p->proto) {
-	case IPPROTO_TCP:
-	case IPPROTO_UDP:
-	case IPPROTO_SCTP:
-	case IPPROTO_DCCP:
-	case IPPROTO_UDPLITE:
-		if (m->pkt_len < p->l4_off + 8u)
-			return DROP_ip_truncated;
-		memcpy(ports, rte_pktmbuf_mtod_offset(m, void *, p->l4_off), 4);
-		p->sport = rte_be_to_cpu_16(ports[0]);
-		p->dport = rte_be_to_cpu_16(ports[1]);
-	}
+	if (m->pkt_len < p->l4_off + 8u)
+		return DROP_ip_truncated;
+	memcpy(ports, rte_pktmbuf_mtod_offset(m, void *, p->l4_off), 4);
+	p->sport = rte_be_to_cpu_16(ports[0]);
+	p->dport = rte_be_to_cpu_16(ports[1]);
 	return -1;
 }
 

@@ -5,7 +5,7 @@
 #include "stage.h"
 
 static void
-send(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
+leave(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct rte_mbuf *batch[BURST];
 	struct split cut = {0};
@@ -23,7 +23,7 @@ send(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 void
 outbound_sealed(struct worker *w, struct rte_mbuf *m)
 {
-	send(w, &m, 1);
+	leave(w, &m, 1);
 }
 
 void
@@ -44,6 +44,6 @@ outbound_known(struct worker *w, struct rte_mbuf **pkts, uint16_t n)
 		uint16_t ready = mtu_fit(w, pkts, n, &at, &cut, batch);
 
 		w->cutting = at < n || cut.whole != NULL;
-		send(w, batch, ready);
+		leave(w, batch, ready);
 	} while (at < n || cut.whole != NULL);
 }

@@ -13,6 +13,8 @@
 #include <rte_crypto.h>
 #include <rte_mbuf.h>
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,6 +64,21 @@ struct pkt {
 	struct rte_crypto_sym_op sym;
 	uint8_t iv[16];
 };
+
+/** Has its first four bytes as ports? */
+static inline bool
+proto_has_ports(uint8_t proto)
+{
+	switch (proto) {
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+	case IPPROTO_SCTP:
+	case IPPROTO_DCCP:
+	case IPPROTO_UDPLITE:
+		return true;
+	}
+	return false;
+}
 
 #define PKT_PRIV_SIZE RTE_ALIGN_CEIL(sizeof(struct pkt), RTE_MBUF_PRIV_ALIGN)
 #define PKT_IV_OFFSET (offsetof(struct pkt, iv) - offsetof(struct pkt, op))

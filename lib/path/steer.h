@@ -92,7 +92,8 @@ enum steer_kind {
 };
 
 /** What flow a raw frame belongs to. hash is set unless STEER_ODD is returned. */
-enum steer_kind steer_hash(const struct rte_mbuf *m, uint64_t seed, uint32_t *hash);
+enum steer_kind steer_hash(const struct tables *t, const struct rte_mbuf *m, uint64_t seed,
+			   uint32_t *hash);
 
 /** A burst of rx queue i of the worker. m->port is sgw's own index from here on. */
 uint16_t steer_rx(struct worker *w, uint16_t i, struct rte_mbuf **pkts, uint16_t n);

@@ -130,6 +130,12 @@ flows_free(void)
 static void
 lane_drop(struct worker *w, struct rte_mbuf *m)
 {
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *); // steer_hash saw its tag
+	int index = frame[12] == 0x81 && frame[13] == 0 ?
+			    vlan_port(w->tables, m->port, (uint16_t)(frame[14] << 8 | frame[15])) : -1;
+
+	if (index >= 0)
+		m->port = (uint16_t)index;
 	pkt(m)->sa = NULL;
 	w->ports[m->port].rx_packets++;
 	w->ports[m->port].rx_bytes += m->pkt_len;
@@ -157,7 +163,7 @@ owner_of(const struct worker *w, struct poller *p, const struct rte_mbuf *m)
 	uint32_t hash = 0;
 	unsigned int bucket;
 
-	switch (steer_hash(m, seed, &hash)) {
+	switch (steer_hash(w->tables, m, seed, &hash)) {
 	case STEER_ODD:
 		return w->index;
 	case STEER_FIXED: // pieces of one packet must meet, so no bucket that moves

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // What flow a raw frame is of: what RSS of a NIC would do, and ESP by its SPI.
+#include "mix.h"
+#include "pkt.h"
 #include "steer.h"
+#include "tables.h"
 
 #include <rte_ether.h>
 
@@ -13,29 +16,15 @@
 #define ND_LAST 137  // redirect
 
 static uint64_t
-mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9fb21c651e98df25ull;
-	return h ^ h >> 32;
-}
-
-static uint64_t
 mix_addresses(uint64_t h, const uint8_t *at, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i += 4) {
 		uint32_t word;
 
 		memcpy(&word, at + i, 4);
-		h = mix(h, word);
+		h = mix_pair(h, word);
 	}
 	return h;
-}
-
-static bool
-has_ports(uint8_t proto)
-{
-	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP ||
-	       proto == IPPROTO_DCCP || proto == IPPROTO_UDPLITE;
 }
 
 // What an IP header says, as far as it counts here.
@@ -49,14 +38,16 @@ struct where {
 };
 
 // @return whether it is ESP, with the SPI. The peer's port may change on the way, and
-// one peer may have many SAs: only the SPI and where it goes are the SA's.
+// one peer may have many SAs: only the SPI and where it goes are the SA's. What others
+// send each other to that UDP port is a flow like any.
 static bool
-find_spi(const struct where *at, uint32_t *spi_be)
+find_spi(const struct tables *t, const struct where *at, uint32_t *spi_be)
 {
 	const uint8_t *esp = at->l4;
 	uint32_t left = at->left;
 
-	if (at->proto == IPPROTO_UDP && left >= 8 && (esp[2] << 8 | esp[3]) == NATT_PORT) {
+	if (at->proto == IPPROTO_UDP && left >= 8 && (esp[2] << 8 | esp[3]) == NATT_PORT &&
+	    tables_is_own(t, at->size == 4 ? 4 : 6, at->addresses + at->size)) {
 		esp += 8;
 		left -= 8;
 	} else if (at->proto != IPPROTO_ESP) {
@@ -69,23 +60,23 @@ find_spi(const struct where *at, uint32_t *spi_be)
 }
 
 static enum steer_kind
-hash_flow(const struct where *at, uint64_t h, uint32_t *hash)
+hash_flow(const struct tables *t, const struct where *at, uint64_t h, uint32_t *hash)
 {
 	uint32_t spi_be, ports = 0;
 
-	if (!at->fragment && find_spi(at, &spi_be)) {
-		h = mix_addresses(mix(h, spi_be), at->addresses + at->size, at->size);
+	if (!at->fragment && find_spi(t, at, &spi_be)) {
+		h = mix_addresses(mix_pair(h, spi_be), at->addresses + at->size, at->size);
 	} else {
-		if (!at->fragment && has_ports(at->proto) && at->left >= 4)
+		if (!at->fragment && proto_has_ports(at->proto) && at->left >= 4)
 			memcpy(&ports, at->l4, 4);
-		h = mix_addresses(mix(h, (uint64_t)at->proto << 32 | ports), at->addresses, 2 * at->size);
+		h = mix_addresses(mix_pair(h, (uint64_t)at->proto << 32 | ports), at->addresses, 2 * at->size);
 	}
-	*hash = (uint32_t)mix(h, 0);
+	*hash = (uint32_t)mix_pair(h, 0);
 	return at->fragment ? STEER_FIXED : STEER_FLOW;
 }
 
 static enum steer_kind
-hash4(const uint8_t *ip, uint32_t left, uint64_t h, uint32_t *hash)
+hash4(const struct tables *t, const uint8_t *ip, uint32_t left, uint64_t h, uint32_t *hash)
 {
 	struct where at = {.addresses = ip + 12, .size = 4};
 	uint32_t header;
@@ -99,12 +90,12 @@ hash4(const uint8_t *ip, uint32_t left, uint64_t h, uint32_t *hash)
 	at.left = left - header;
 	at.proto = ip[9];
 	at.fragment = ((ip[6] & 0x3f) | ip[7]) != 0; // an offset, or more to come
-	return hash_flow(&at, h, hash);
+	return hash_flow(t, &at, h, hash);
 }
 
 // Behind extension headers nobody looks: such packets go by their addresses.
 static enum steer_kind
-hash6(const uint8_t *ip, uint32_t left, uint64_t h, uint32_t *hash)
+hash6(const struct tables *t, const uint8_t *ip, uint32_t left, uint64_t h, uint32_t *hash)
 {
 	struct where at = {.addresses = ip + 8, .size = 16};
 
@@ -123,11 +114,11 @@ hash6(const uint8_t *ip, uint32_t left, uint64_t h, uint32_t *hash)
 		at.proto = IPPROTO_FRAGMENT;
 		at.fragment = true;
 	}
-	return hash_flow(&at, h, hash);
+	return hash_flow(t, &at, h, hash);
 }
 
 enum steer_kind
-steer_hash(const struct rte_mbuf *m, uint64_t h, uint32_t *hash)
+steer_hash(const struct tables *t, const struct rte_mbuf *m, uint64_t h, uint32_t *hash)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint32_t left = m->data_len, l2 = RTE_ETHER_HDR_LEN;
@@ -137,8 +128,8 @@ steer_hash(const struct rte_mbuf *m, uint64_t h, uint32_t *hash)
 	if (frame[12] == 0x81 && frame[13] == 0x00)
 		l2 += VLAN_LEN;
 	if (frame[l2 - 2] == 0x08 && frame[l2 - 1] == 0x00)
-		return hash4(frame + l2, left - l2, h, hash);
+		return hash4(t, frame + l2, left - l2, h, hash);
 	if (frame[l2 - 2] == 0x86 && frame[l2 - 1] == 0xdd)
-		return hash6(frame + l2, left - l2, h, hash);
+		return hash6(t, frame + l2, left - l2, h, hash);
 	return STEER_ODD;
 }

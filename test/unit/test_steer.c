@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 // steer_hash: a flow is always the same one, tagged or not; ESP goes by its SPI and where
-// it goes, raw or in UDP whatever the source; all fragments of a packet are together, and
+// it goes, raw or in UDP to us whatever the source; all fragments of a packet are together, and
 // fixed; other flows spread evenly; what is odd is nobody else's; no byte behind a short
 // frame is read (the frames end where their memory does, for the address sanitizer).
 #include "steer.h"
+#include "tables.h"
 
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -67,6 +68,13 @@ build(const struct frame *f, uint8_t *b)
 	return at + 8;
 }
 
+// Ours end in 2.
+bool
+tables_is_own(const struct tables *t, uint8_t family, const void *addr)
+{
+	return ((const uint8_t *)addr)[family == 4 ? 3 : 15] == 2;
+}
+
 static enum steer_kind
 hash_bytes(const uint8_t *b, size_t len, uint32_t *hash)
 {
@@ -78,7 +86,7 @@ hash_bytes(const uint8_t *b, size_t len, uint32_t *hash)
 	exact = realloc(exact, len > 0 ? len : 1);
 	m.buf_addr = exact;
 	memcpy(exact, b, len);
-	kind = steer_hash(&m, SEED, hash);
+	kind = steer_hash(NULL, &m, SEED, hash);
 	free(exact);
 	return kind;
 }
@@ -131,7 +139,12 @@ test_esp(void **state)
 		assert_int_equal(hash_of(g, STEER_FLOW), h);
 		g.spi = 0x1002;
 		assert_int_not_equal(hash_of(g, STEER_FLOW), h);
-		g.spi = 0; // IKE: a flow like others, by its ports
+		g.dst = 7; // not to us: a flow like others, whatever is in it
+		h = hash_of(g, STEER_FLOW);
+		g.spi = 0x1003;
+		assert_int_equal(hash_of(g, STEER_FLOW), h);
+		g.dst = 2;
+		g.spi = 0; // IKE: by its ports too
 		h = hash_of(g, STEER_FLOW);
 		g.sport++;
 		assert_int_not_equal(hash_of(g, STEER_FLOW), h);
