@@ -4,12 +4,10 @@
 #include "config.h"
 #include "crypto.h"
 #include "eal.h"
-#include "flow.h"
 #include "frag.h"
 #include "lifetime.h"
 #include "log.h"
 #include "mb.h"
-#include "neigh.h"
 #include "pkt.h"
 #include "pool.h"
 #include "port.h"
@@ -17,10 +15,10 @@
 #include "sa.h"
 #include "state.h"
 #include "stats.h"
-#include "steer.h"
 #include "tables.h"
 #include "telemetry.h"
 #include "worker.h"
+#include "workers.h"
 
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -42,7 +40,7 @@
 
 #define MEM_BASE_MB 272  // the small forwarding tables, SAs, queues
 #define ROUTE_BYTES 6000 // of a long route in the forwarding tables, at most
-#define POLICY_BYTES 2048 // of a policy, what is remembered of it included
+#define POLICY_BYTES 2048 // of a policy, at most
 #define MBUF_BYTES 3072  // of a packet buffer at the usual MTU, with everything
 #define MBUFS_WORKER 640 // in a worker's cache and hands
 #define MBUFS_SPARE 1024 // waiting for neighbours, made by sgw itself
@@ -63,7 +61,6 @@ struct gateway {
 	uint32_t n_sas;    // made
 	struct tables *tables;
 	bool reserved;     // sequence numbers were reserved in the state file
-	bool running;      // workers were launched
 };
 
 // The signals that stop sgw.
@@ -121,14 +118,6 @@ check_mbufs(const struct gateway *g, struct err *err)
 		       n_workers, need, held + need);
 }
 
-// With `bursts` worker 0 polls everything, and several queues of a port would only mix
-// what came in order.
-static bool
-one_reader(const struct gateway *g)
-{
-	return g->config->steering == CFG_STEER_BURSTS && n_workers > 1;
-}
-
 static int
 start_port(struct gateway *g, uint32_t i, struct err *err)
 {
@@ -145,7 +134,7 @@ start_port(struct gateway *g, uint32_t i, struct err *err)
 		if (g->config->ports[j].kind != CFG_PORT_VLAN && g->ports[j].port_id == p->port_id)
 			return err_set(err, EXIT_MACHINE, -EBUSY, "port %s: is the same device as port %s; give "
 				       "each its own", cp->name, g->config->ports[j].name);
-	rc = port_start(cp, p, (uint16_t)(one_reader(g) ? 1 : n_workers), (uint16_t)n_workers,
+	rc = port_start(cp, p, (uint16_t)(workers_one_reader(g->config) ? 1 : n_workers), (uint16_t)n_workers,
 			g->config->idle == CFG_IDLE_SLEEP, g->pool, err);
 	if (rc != 0)
 		port_close(p);
@@ -208,92 +197,15 @@ start_sas(struct gateway *g, struct err *err)
 	return 0;
 }
 
-// What `auto` means on these ports. A single worker has nobody to give anything to.
-static enum cfg_steering
-choose_steering(const struct gateway *g)
-{
-	enum cfg_steering wanted = g->config->steering;
-
-	if (n_workers == 1)
-		return CFG_STEER_QUEUES;
-	if (wanted != CFG_STEER_AUTO)
-		return wanted;
-	for (uint32_t i = 0; i < g->n_ports; i++)
-		if (g->config->ports[i].kind != CFG_PORT_VLAN && g->ports[i].n_rxq < n_workers)
-			return CFG_STEER_FLOWS;
-	return CFG_STEER_QUEUES;
-}
-
-// Which worker polls which queue: the queues of all ports dealt out in turn, so
-// that two ports with one queue each go to two workers.
 static int
-deal_queues(struct gateway *g, struct err *err)
+start_workers(const struct gateway *g, struct err *err)
 {
-	unsigned int next = 0;
+	const struct workers_prm prm = {
+		.config = g->config, .ports = g->ports, .n_ports = g->n_ports,
+		.tables = g->tables, .pool = g->pool, .big = g->big,
+	};
 
-	for (uint32_t p = 0; p < g->n_ports; p++)
-		for (uint16_t q = 0; q < g->ports[p].n_rxq; q++) {
-			struct worker *w = workers[one_reader(g) ? 0 : next++ % n_workers];
-
-			if (w->n_rxqs == WORKER_RXQ_MAX)
-				return err_set(err, EXIT_RESOURCE, -ENOSPC, "workers: one would poll more than %d "
-					       "queues; use more cores", WORKER_RXQ_MAX);
-			w->rxqs[w->n_rxqs++] = (struct rxq){g->ports[p].port_id, (uint16_t)p, q};
-		}
-	return 0;
-}
-
-static int
-make_workers(struct gateway *g, enum cfg_steering steering, struct err *err)
-{
-	unsigned int lcore, i = 0;
-
-	RTE_LCORE_FOREACH_WORKER(lcore) {
-		struct worker *w = rte_zmalloc("worker", sizeof(*w), RTE_CACHE_LINE_SIZE);
-
-		if (w == NULL)
-			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory");
-		workers[i] = w; // stop() frees what there is of it
-		w->index = i++;
-		w->lcore = lcore;
-		w->tables = g->tables;
-		w->pool = g->pool;
-		// Software does not take all pieces of a packet to one worker: they share.
-		w->reass = w->index == 0 || steering == CFG_STEER_QUEUES ? reass_create(g->big) : workers[0]->reass;
-		if (w->reass == NULL)
-			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for reassembly");
-		w->flows = flow_create();
-		if (w->flows == NULL)
-			return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for flows");
-		w->crypto_qp = (uint16_t)w->index;
-		w->mb = mb_manager_create(err);
-		if (w->mb == NULL)
-			return -1;
-		w->idle_sleep = g->config->idle == CFG_IDLE_SLEEP;
-	}
-	return deal_queues(g, err);
-}
-
-static int
-start_workers(struct gateway *g, struct err *err)
-{
-	enum cfg_steering steering = choose_steering(g);
-
-	if (make_workers(g, steering, err) != 0)
-		return -1;
-	if (steer_start(steering) != 0)
-		return err_set(err, EXIT_RESOURCE, -ENOMEM, "workers: no memory for steering");
-	g->running = true;
-	// What comes from other workers wakes nobody: then all sleep by time.
-	for (unsigned int i = 0; i < n_workers; i++)
-		doze_open(workers[i], g->ports, steering == CFG_STEER_QUEUES);
-	for (unsigned int i = 0; i < n_workers; i++) {
-		int rc = rte_eal_remote_launch(worker_loop, workers[i], workers[i]->lcore);
-
-		if (rc != 0)
-			return err_set(err, EXIT_BUG, rc, "lcore %u: does not start", workers[i]->lcore);
-	}
-	return 0;
+	return workers_start(&prm, err);
 }
 
 // A worker that hangs in a driver must not keep the process: the reservation on disk
@@ -319,21 +231,17 @@ stop_in_time(void)
 static void
 stop(struct gateway *g)
 {
+	bool ran;
+
 	stop_in_time();
 	telemetry_stop();
-	if (g->running) {
-		worker_stop();
-		rte_eal_mp_wait_lcore();
-		neigh_drain(workers[0], g->tables->neigh);
-		for (unsigned int i = 0; i < n_workers; i++)
-			reass_drain(workers[i]);
-	}
+	ran = workers_end(g->tables);
 	if (g->reserved)
 		reserve_stop();
 	for (uint32_t i = 0; i < g->n_ports; i++)
 		if (g->config->ports[i].kind != CFG_PORT_VLAN)
 			port_close(&g->ports[i]);
-	if (g->running)
+	if (ran)
 		stats_account(g->tables, g->pool, stdout);
 	tables_free(g->tables);
 	for (uint32_t i = 0; i < g->n_sas; i++)
@@ -343,19 +251,7 @@ stop(struct gateway *g)
 	mb_manager_free(g->mb);
 	if (g->state != NULL)
 		state_close(g->state);
-	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++) {
-		if (workers[i] == NULL)
-			continue;
-		if (g->running)
-			doze_close(workers[i]);
-		if (i == 0 || workers[i]->reass != workers[0]->reass)
-			reass_free(workers[i]->reass);
-		flow_free(workers[i]->flows);
-		mb_manager_free(workers[i]->mb);
-	}
-	for (unsigned int i = 0; i < n_workers && i < WORKER_MAX; i++)
-		rte_free(workers[i]);
-	steer_free();
+	workers_free();
 	free(g->sas);
 	free(g->ports);
 	config_free(g->config);
