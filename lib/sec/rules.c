@@ -6,7 +6,6 @@
 #include <rte_branch_prediction.h>
 #include <rte_byteorder.h>
 #include <rte_common.h>
-#include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
@@ -18,9 +17,6 @@
 // The selectors as words: IPv4 src and dst, ports and protocol; IPv6 src, dst, the rest.
 #define WORDS4 2
 #define WORDS6 5
-#define TUPLES_PLAIN 8  // up to here, looking is cheaper than remembering
-#define CHAIN_PLAIN 8   // the same for rules of one key
-#define MEMOS 4096      // a power of two; 256 KiB an lcore, which stays in its cache
 
 struct rule {
 	uint64_t mask[WORDS6];
@@ -55,20 +51,12 @@ struct tuple {
 	uint8_t shift;   // of a hash, to a slot
 };
 
-// What was found for a packet.
-struct memo {
-	uint64_t key[WORDS6];
-	uint32_t rule; // as in a slot, UINT32_MAX: none; 0: nothing remembered
-} __rte_cache_aligned;
-
 struct rules {
 	bool v6;
 	uint32_t n_rules;
 	struct rule *rules;      // in the order in which they are met
 	uint32_t n_tuples;
 	struct tuple *tuples;    // those with early rules first
-	uint32_t longest;        // slots in a row with rules of one key
-	struct memo *memos[RTE_MAX_LCORE]; // each MEMOS, NULL: does not remember
 };
 
 struct rules *
@@ -94,8 +82,6 @@ rules_free(struct rules *r)
 		return;
 	for (uint32_t i = 0; i < r->n_tuples; i++)
 		rte_free(r->tuples[i].slots);
-	for (unsigned int i = 0; i < RTE_MAX_LCORE; i++)
-		rte_free(r->memos[i]);
 	rte_free(r->tuples);
 	rte_free(r->rules);
 	rte_free(r);
@@ -211,13 +197,10 @@ tuple_add(struct rules *r, struct tuple *t, uint32_t number)
 {
 	const uint32_t words = r->v6 ? WORDS6 : WORDS4;
 	const struct rule *rule = &r->rules[number];
-	uint32_t at = (uint32_t)(mix(rule->key, words) >> t->shift), same = 1;
+	uint32_t at = (uint32_t)(mix(rule->key, words) >> t->shift);
 
-	while (slot_get(t, at, r->v6)->rule != 0) {
-		same += memcmp(slot_get(t, at, r->v6)->key, rule->key, words * 8) == 0;
+	while (slot_get(t, at, r->v6)->rule != 0)
 		at = (at + 1) & t->wrap;
-	}
-	r->longest = RTE_MAX(r->longest, same);
 	slot_get(t, at, r->v6)->rule = number + 1;
 	slot_get(t, at, r->v6)->partly = !rule->whole;
 	memcpy(slot_get(t, at, r->v6)->key, rule->key, words * 8);
@@ -299,7 +282,6 @@ int
 rules_build(struct rules *r)
 {
 	const struct rule **sorted = calloc(r->n_rules + 1, sizeof(*sorted));
-	unsigned int lcore;
 	int rc;
 
 	if (sorted == NULL)
@@ -309,15 +291,7 @@ rules_build(struct rules *r)
 	qsort(sorted, r->n_rules, sizeof(*sorted), mask_cmp);
 	rc = tuples_build(r, sorted);
 	free(sorted);
-	if (rc != 0 || (r->n_tuples <= TUPLES_PLAIN && r->longest <= CHAIN_PLAIN))
-		return rc;
-	RTE_LCORE_FOREACH(lcore) {
-		r->memos[lcore] = rte_zmalloc("rules_memos", MEMOS * sizeof(struct memo),
-					      RTE_CACHE_LINE_SIZE);
-		if (r->memos[lcore] == NULL)
-			return -ENOMEM;
-	}
-	return 0;
+	return rc;
 }
 
 // ---------------------------------------------------------------- looking
@@ -367,7 +341,7 @@ probe(const struct rules *r, const struct tuple *t, const uint64_t *w, uint32_t 
 // Tuple by tuple; those that have no earlier rule than what was found are left out.
 // found: rule + 1, UINT32_MAX: none.
 static __rte_always_inline void
-search(const struct rules *r, uint64_t (*const *w)[WORDS6], uint32_t *found, uint32_t n, bool v6)
+search(const struct rules *r, uint64_t (*w)[WORDS6], uint32_t *found, uint32_t n, bool v6)
 {
 	const uint32_t words = v6 ? WORDS6 : WORDS4;
 	uint32_t at[SPD_BURST];
@@ -384,7 +358,7 @@ search(const struct rules *r, uint64_t (*const *w)[WORDS6], uint32_t *found, uin
 			if (found[i] < t->first)
 				continue;
 			for (uint32_t k = 0; k < words; k++)
-				masked[k] = (*w[i])[k] & t->mask[k];
+				masked[k] = w[i][k] & t->mask[k];
 			at[i] = (uint32_t)(mix(masked, words) >> t->shift);
 			rte_prefetch0(slot_get(t, at[i], v6));
 			open++;
@@ -393,58 +367,18 @@ search(const struct rules *r, uint64_t (*const *w)[WORDS6], uint32_t *found, uin
 			return;
 		for (uint32_t i = 0; i < n; i++)
 			if (found[i] >= t->first)
-				found[i] = probe(r, t, *w[i], at[i], found[i], v6);
-	}
-}
-
-// What was found for the same selectors before needs no search; all of them are compared.
-static __rte_always_inline void
-recall(const struct rules *r, struct memo *memos, uint64_t (*const *w)[WORDS6], uint32_t *found,
-       uint32_t n, bool v6)
-{
-	const uint32_t words = v6 ? WORDS6 : WORDS4;
-	uint64_t (*missing[SPD_BURST])[WORDS6];
-	uint32_t at[SPD_BURST], of[SPD_BURST], answers[SPD_BURST], n_missing = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		at[i] = (uint32_t)(mix(*w[i], words) >> (64 - __builtin_ctz(MEMOS)));
-		rte_prefetch0(&memos[at[i]]);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		const struct memo *m = &memos[at[i]];
-
-		found[i] = m->rule;
-		if (m->rule == 0 || memcmp(m->key, *w[i], words * 8) != 0) {
-			of[n_missing] = i;
-			missing[n_missing++] = w[i];
-		}
-	}
-	if (n_missing == 0)
-		return;
-	search(r, missing, answers, n_missing, v6);
-	for (uint32_t j = 0; j < n_missing; j++) {
-		struct memo *m = &memos[at[of[j]]];
-
-		memcpy(m->key, *missing[j], words * 8);
-		m->rule = found[of[j]] = answers[j];
+				found[i] = probe(r, t, w[i], at[i], found[i], v6);
 	}
 }
 
 static __rte_always_inline void
 match(const struct rules *r, const struct spd_key *const *keys, uint32_t *out, uint32_t n, bool v6)
 {
-	unsigned int lcore = rte_lcore_id();
-	struct memo *memos = lcore < RTE_MAX_LCORE ? r->memos[lcore] : NULL;
-	uint64_t words[SPD_BURST][WORDS6], (*w[SPD_BURST])[WORDS6];
+	uint64_t words[SPD_BURST][WORDS6];
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		fill_words(words[i], keys[i], v6);
-		w[i] = &words[i];
-	}
-	if (memos != NULL)
-		recall(r, memos, w, out, n, v6);
-	else
-		search(r, w, out, n, v6);
+	search(r, words, out, n, v6);
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = out[i] != UINT32_MAX ? r->rules[out[i] - 1].index : RULES_NONE;
 }

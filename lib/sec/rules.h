@@ -5,10 +5,9 @@
 // /24 to /24 are one lookup, however many there are. A rule that no bits describe (a
 // range) stands under the bits that all of it has in common, and is compared in full.
 // Every rule is one entry, so that memory and time to build are those of the number of
-// policies. Where there are more than a few tuples, each lcore remembers what it has
-// found for the packets seen last.
+// policies.
 //
-// Built once, then only read; what is remembered is part of it and ends with it.
+// Built once, then only read.
 #pragma once
 
 #include "spd.h"
