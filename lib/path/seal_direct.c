@@ -31,9 +31,8 @@ put_outer4(uint8_t *ip, const struct sa *sa, uint16_t len, uint16_t id_be, uint8
 	memcpy(&dst, sa->outer + 16, 4);
 	head |= (uint64_t)tos << 8 | (uint64_t)rte_cpu_to_be_16(len) << 16 | (uint64_t)id_be << 32 |
 		(uint64_t)df << 48;
-	sum = (uint32_t)((head & 0xffff) + (head >> 16 & 0xffff) + (head >> 32 & 0xffff) + (head >> 48) +
-			 (mid & 0xffff) + (mid >> 32 & 0xffff) + (mid >> 48) + (dst & 0xffff) +
-			 (dst >> 16));
+	sum = sa->outer_sum + (uint32_t)((head & 0xffff) + (head >> 16 & 0xffff) +
+					 (head >> 32 & 0xffff) + (head >> 48));
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	mid |= (uint64_t)(uint16_t)~sum << 16;
@@ -129,16 +128,9 @@ seal_write(const struct worker *w, struct rte_mbuf *m, const struct sa *sa, uint
 	work->hash_len = (uint16_t)(8u + sa->iv_len + cipher_len);
 	put_iv(sa, work, seq_be);
 	memcpy(work->esp, &esp, 8);
-	if (likely(!sa->esn)) {
-		memcpy(work->aad, &esp, 8);
-		work->aad_len = 8;
-	} else if (sa->aead) { // RFC 4106 section 5
-		uint64_t high = sa->spi_be | seq_be << 32;
-
-		memcpy(work->aad, &high, 8);
-		memcpy(work->aad + 8, &work->esp[4], 4);
-		work->aad_len = 12;
-	} else { // RFC 4303 section 2.2.1: behind the trailer, where the ICV comes afterwards
+	if (sa->aead) {
+		aad_fill(sa, work, seq_be);
+	} else if (sa->esn) { // RFC 4303 section 2.2.1: behind the trailer, where the ICV comes afterwards
 		memcpy(work->tag, &seq_be, 4);
 		work->hash_len = (uint16_t)(work->hash_len + 4);
 	}

@@ -287,6 +287,12 @@ sa_create(const struct cfg_sa *given, struct IMB_MGR *mgr, unsigned int n_worker
 		memcpy(&sa->salt, c.key.b + c.key.len - sizeof(sa->salt), sizeof(sa->salt));
 	sa->shared = n_workers > 1;
 	sa->hdr_len = fill_outer(&c, sa->outer);
+	for (unsigned int i = 8; i < sizeof(struct rte_ipv4_hdr); i += 2) {
+		uint16_t word;
+
+		memcpy(&word, sa->outer + i, 2);
+		sa->outer_sum += word;
+	}
 	if (c.transport)
 		sa->hdr_len = 0;
 	sa->reqid = c.reqid;

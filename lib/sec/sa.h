@@ -66,6 +66,7 @@ struct sa {
 	uint16_t tfc_pad_to;         // outbound: inner packets are padded to this, 0: not
 	uint64_t iv[2];              //
 	uint8_t outer[48];           // outbound: outer IP and UDP header
+	uint32_t outer_sum;          // of bytes 8 to 19 of an IPv4 one, as for its checksum
 	struct addr src;             // outer addresses
 	struct addr dst;             //
 	uint16_t natt_sport_be;      //
