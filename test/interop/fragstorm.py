@@ -77,7 +77,7 @@ def hostile(rnd, n, clear):
             frames += [(0x1fff, rnd.randrange(2), rnd.randbytes(rnd.choice((0, 1, 8, 100)))), (rnd.randrange(0x1fff), 1, b""),
                        (3, 1, rnd.randbytes(rnd.choice((1, 7, 13))))]
         elif kind == 6:    # a flood of firsts
-            out += [fragment(src, dst, proto, ident + k, 0, 1, data[:64]) for k in range(rnd.choice((10, 300)))]
+            out += [fragment(src, dst, proto, 0x8000 | ident + k, 0, 1, data[:64]) for k in range(rnd.choice((10, 300)))]
             continue
         elif kind == 7:    # anything anywhere
             frames = [(rnd.randrange(0x2000), rnd.randrange(2), rnd.randbytes(8 * rnd.randrange(1, 20)))
