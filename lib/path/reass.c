@@ -40,6 +40,7 @@ struct context {
 	struct key key;
 	struct rte_mbuf *big; // NULL: free
 	uint64_t until;       // TSC
+	uint64_t serial;      // the lower the older; a whole burst has one `until`
 	uint32_t n;           // fragments in it
 	uint32_t total;       // payload bytes, 0: the last piece is not here
 	uint32_t units;       // of 8 bytes that are there
@@ -57,7 +58,7 @@ struct reass {
 	rte_spinlock_t lock; // several workers share one, unless the NIC steers
 	struct rte_mempool *big;
 	uint32_t used;
-	uint32_t next_tick;
+	uint64_t serial; // of the last context that began
 	struct context ctx[REASS_CONTEXTS];
 };
 
@@ -169,12 +170,32 @@ context_end(struct worker *w, struct context *c, enum drop_reason why)
 	w->reass->used--;
 }
 
-// The context of a piece; a new one in place of the oldest when all are taken.
+// Who makes room when all are taken: the oldest of the port that holds the most, so
+// that a flood on one port takes nothing from the others.
+static struct context *
+context_victim(struct reass *r)
+{
+	uint32_t held[RTE_MAX_ETHPORTS] = {0}, most = 0;
+	struct context *oldest = NULL;
+
+	for (uint32_t i = 0; i < REASS_CONTEXTS; i++)
+		if (++held[r->ctx[i].key.port] > held[most])
+			most = r->ctx[i].key.port;
+	for (uint32_t i = 0; i < REASS_CONTEXTS; i++) {
+		struct context *c = &r->ctx[i];
+
+		if (c->key.port == most && (oldest == NULL || c->serial < oldest->serial))
+			oldest = c;
+	}
+	return oldest;
+}
+
+// The context of a piece; a new one in another's place when all are taken.
 static struct context *
 context_find(struct worker *w, const struct key *k)
 {
 	struct reass *r = w->reass;
-	struct context *free_one = NULL, *oldest = NULL;
+	struct context *free_one = NULL;
 
 	for (uint32_t i = 0; i < REASS_CONTEXTS; i++) {
 		struct context *c = &r->ctx[i];
@@ -183,12 +204,10 @@ context_find(struct worker *w, const struct key *k)
 			free_one = c;
 		else if (memcmp(&c->key, k, sizeof(*k)) == 0)
 			return c;
-		else if (oldest == NULL || c->until < oldest->until)
-			oldest = c;
 	}
 	if (free_one == NULL) {
-		context_end(w, oldest, DROP_frag_timeout);
-		free_one = oldest;
+		free_one = context_victim(r);
+		context_end(w, free_one, DROP_frag_timeout);
 	}
 	memset(free_one, 0, sizeof(*free_one));
 	free_one->big = rte_pktmbuf_alloc(r->big);
@@ -197,6 +216,7 @@ context_find(struct worker *w, const struct key *k)
 	r->used++;
 	free_one->key = *k;
 	free_one->until = w->now + REASS_SECONDS * w->hz;
+	free_one->serial = ++r->serial;
 	return free_one;
 }
 

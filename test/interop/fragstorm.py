@@ -95,7 +95,7 @@ def good(rnd, k, src, dst):
 
 def pieces(rnd, ip, ident):
     """A good packet whole, or cut where it may be, in some order. Its fragments stay together: what
-    waits longest makes room for others (REASS_CONTEXTS)."""
+    waits longest on a port makes room for others (REASS_CONTEXTS)."""
     payload = len(ip) - (40 if ip[0] >> 4 == 6 else 20)
     bounds = sorted({8 * rnd.randrange(1, payload // 8) for _ in range(rnd.choice((0, 0, 1, 3)))})
     if not bounds:
@@ -176,11 +176,29 @@ def storm(folder, rnd, idle):
     return bad, reasons, len(p0) + len(p1)
 
 
+def flooded(folder, rnd):
+    """One port is flooded with beginnings, far more than there is room for; what waits on the other
+    port is not pushed out by them."""
+    inner = [esp.udp(R4, H4, 40001, 40002, k.to_bytes(4, "big") * 100, ident=k) for k in range(50)]
+    cut = [esp.cut(esp.outer(IN4, IN4.seal(ip, k + 1), ident=k), [80], k) for k, ip in enumerate(inner)]
+    junk = [fragment(str(IN4.src), str(IN4.dst), 50, 0, 0, 0, rnd.randbytes(100)) for _ in range(1000)]
+    flood = [fragment(H4, BAD4, 17, k, 0, 1, rnd.randbytes(64)) for k in range(3000)]
+    yaml = world.config("fragstorm", sad=[x.to_config() for x in (IN4, OUT4)], spd=SPD[2:5] + SPD[:1])
+    r, p0, _ = world.run(folder, yaml, idle=300, p0=[world.from_host(x) for x in flood],
+                         p1=[world.from_peer(x) for x in [a for a, _ in cut] + junk + [b for _, b in cut]])
+    bad = world.run_faults(r)
+    n = sum(f[14:] in {esp.hop(ip) for ip in inner} for f in p0)
+    if n != len(inner):
+        bad.append(f"{n} of {len(inner)} packets came whole")
+    return bad
+
+
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 15
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     report, total, end, n = sgw.Report(), collections.Counter(), time.time() + seconds, 0
     with tempfile.TemporaryDirectory(prefix="sgw-fragstorm-") as folder:
+        report.check("a flood on one port takes no room from the other", flooded(folder, random.Random(seed)))
         while n == 0 or time.time() < end:
             n += 1
             # every fifth waits until what is never complete has ended by itself
