@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The documents say what the program knows, and nothing in them that can be tried
-# is wrong.    test/docs.sh SGW sgw.8 sgw.yaml.5
-sgw=$(realpath "$1") man8=$(realpath "$2") man5=$(realpath "$3")
+# is wrong.    test/docs.sh SGW sgw.8 sgw.yaml.5 sgw-bench.8 BENCH_TRY
+sgw=$(realpath "$1") man8=$(realpath "$2") man5=$(realpath "$3") man_bench=$(realpath "$4")
+bench_try=$(realpath "$5")
 top=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
@@ -25,6 +26,7 @@ check() { # check TEXT COMMAND…
 plain() { sed -e 's/\\f[A-Z]//g' -e 's/\\&//g' -e 's/\\\././g' -e 's/\\-/-/g' -e 's/\\(ga/`/g' "$1"; }
 plain "$man8" >"$dir/8"
 plain "$man5" >"$dir/5"
+plain "$man_bench" >"$dir/bench"
 has() { grep -qF -e "$2" "$1"; }
 
 options=$("$sgw" --help | grep -oE '(^|[ ,])--?[a-zA-Z][a-z-]*' | tr -d ' ,' | sort -u)
@@ -33,7 +35,19 @@ commands=$(sed -n 's/^\t{"\(\/sgw[a-z/]*\)".*/\1/p' "$top/lib/ctl/telemetry.c")
 keys=$(sed -n 's/^\t{SEC_[A-Z]*, "\([a-z-]*\)".*/\1/p' "$top/lib/config/schema.c" | sort -u)
 algorithms=$(sed -n 's/.*\[ALG_.*\] *= {"\([a-z0-9-]*\)".*/\1/p' "$top/lib/base/alg.c")
 traps=$(grep -rhoE 'traps? [0-9]+(, [0-9]+)*' "$top/lib" "$top/app" | grep -oE '[0-9]+' | sort -un)
-for list in "$options" "$reasons" "$commands" "$keys" "$algorithms" "$traps"; do
+bench_help=$(sed -n 's/^\t"\(.*\)\\n"[;]*$/\1/p' "$top/app/sgw-bench/args_help.c")
+bench_options=$(echo "$bench_help" | sed '1,/^Ports and traffic/d; /^EAL options/,$d' |
+	grep -oE '(^  |, |; )--?[a-zA-Z0-9][a-z-]*' | tr -d ' ,;' | sort -u)
+bench_commands=$(sed -n 's/.*command_names\[.*//; s/\[CMD_[A-Z_]*\] = "\([a-z-]*\)",/\n\1\n/gp' \
+	"$top/app/sgw-bench/args_help.c" | grep -E '^[a-z-]+$')
+# The parser's own table, and what it knows besides.
+parsed_options=$(printf '%s\n' -h --help -V --version "$(sed -n 's/^\t{"\(-[^"]*\)", [A-Z]*, USE.*/\1/p' \
+	"$top/app/sgw-bench/args.c")" | sort -u)
+# What the page explains: the bold words that begin an entry of OPTIONS.
+page_options=$(sed -n '/^\.SH OPTIONS/,/^\.SH EAL/p' "$dir/bench" |
+	grep -E '^-' | grep -oE '(^|, )--?[a-zA-Z0-9][a-z-]*' | tr -d ' ,' | sort -u)
+for list in "$options" "$reasons" "$commands" "$keys" "$algorithms" "$traps" \
+	"$bench_options" "$bench_commands" "$page_options" "$parsed_options"; do
 	check "this test still reads the source: $list" [ "$(echo "$list" | wc -w)" -gt 5 ]
 done
 
@@ -56,6 +70,25 @@ done
 for trap_ in $traps; do
 	check "docs/librte.md has trap $trap_" grep -q "^| $trap_ |" "$top/docs/librte.md"
 done
+
+check "sgw-bench(8) explains the options of --help, and no others" \
+	[ "$bench_options" = "$page_options" ]
+check "sgw-bench --help has the options that are parsed, and no others" \
+	[ "$bench_options" = "$parsed_options" ]
+for command in $bench_commands; do
+	check "sgw-bench(8) has the command $command" grep -qx -e "$command" "$dir/bench"
+	check "sgw-bench --help has the command $command" has "$top/app/sgw-bench/args_help.c" " $command "
+	check "sgw-bench(8) has an example of $command" grep -qE "^sgw-bench (-l 0-2 -- )?$command " "$dir/bench"
+done
+
+# Every example of sgw-bench is a command line that it takes.
+for file in "$top/docs/sgw-bench.8.scd" "$top/docs/benchmarking.md" "$top/README.md"; do
+	sed -e ':a' -e '/\\$/{N;s/\\\n[ \t]*//;ba' -e '}' "$file" | grep -E '^sgw-bench [^ ]*[a-z]' >>"$dir/lines"
+done
+check "the documents have examples of sgw-bench" [ "$(wc -l <"$dir/lines")" -gt 15 ]
+while read -r line; do
+	check "sgw-bench takes: $line" sh -c "'$bench_try' ${line#*sgw-bench }"
+done <"$dir/lines"
 
 # Whatever is written as a whole configuration loads without a word.
 awk -v dir="$dir" '/^```yaml/ { n++; on = 1; next } /^```/ { on = 0 } on { print > (dir "/readme" n ".yaml") }' \
