@@ -24,7 +24,7 @@
 struct gateway {
 	struct config *config;
 	struct state *state;
-	struct IMB_MGR *mb;
+	struct mb_manager *mb;
 	struct rte_mempool *big;
 	struct port *ports;
 	struct sa **sas;

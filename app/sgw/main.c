@@ -52,7 +52,7 @@ struct gateway {
 	struct state *state;
 	bool eal;          // was started
 	bool crypto;
-	struct IMB_MGR *mb;      // expands keys
+	struct mb_manager *mb; // expands keys
 	struct rte_mempool *pool;
 	struct rte_mempool *big; // for reassembly
 	struct port *ports;

@@ -8,6 +8,7 @@
 #include <rte_vect.h>
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define HMAC_BLOCK_MAX 128
 
@@ -37,6 +38,15 @@ struct mb_key {
 
 // ---------------------------------------------------------------- managers
 
+struct mb_manager {
+	IMB_MGR *main;
+	// For HMAC-SHA-256, the same one or a second. The AVX-512 manager of ipsec-mb 1.3
+	// fills 16 lanes, where all others use the SHA extensions: these are as fast as full
+	// lanes, and faster when packets are short or differ in length. With SHA-1 the lanes
+	// are the faster ones. A hashed key is the same to all managers.
+	IMB_MGR *sha256;
+};
+
 // What the user forced with --force-max-simd-bitwidth, 0: nothing. EAL lets nobody
 // change a forced value, and tells so.
 static uint16_t
@@ -49,10 +59,10 @@ forced_bits(void)
 	return was;
 }
 
-struct IMB_MGR *
-mb_manager_create(struct err *err)
+// @param bits  vectors at most, 0: the widest
+static IMB_MGR *
+start_manager(uint16_t bits, struct err *err)
 {
-	uint16_t bits = forced_bits();
 	IMB_MGR *mgr = alloc_mb_mgr(bits == RTE_VECT_SIMD_DISABLED ? IMB_FLAG_SHANI_OFF : 0);
 	IMB_ARCH arch = IMB_ARCH_SSE;
 
@@ -75,23 +85,48 @@ mb_manager_create(struct err *err)
 	return NULL;
 }
 
-void
-mb_manager_free(struct IMB_MGR *mgr)
+struct mb_manager *
+mb_manager_create(struct err *err)
 {
-	if (mgr != NULL)
-		free_mb_mgr(mgr);
+	struct mb_manager *m = calloc(1, sizeof(*m));
+
+	if (m == NULL) {
+		err_set(err, EXIT_RESOURCE, -ENOMEM, "crypto: no memory for a manager of ipsec-mb");
+		return NULL;
+	}
+	m->main = start_manager(forced_bits(), err);
+	m->sha256 = m->main;
+	if (m->main != NULL && m->main->used_arch == IMB_ARCH_AVX512 &&
+	    (m->main->features & IMB_FEATURE_SHANI) != 0)
+		m->sha256 = start_manager(RTE_VECT_SIMD_128, err);
+	if (m->sha256 != NULL)
+		return m;
+	mb_manager_free(m);
+	return NULL;
+}
+
+void
+mb_manager_free(struct mb_manager *m)
+{
+	if (m == NULL)
+		return;
+	if (m->sha256 != NULL && m->sha256 != m->main)
+		free_mb_mgr(m->sha256);
+	if (m->main != NULL)
+		free_mb_mgr(m->main);
+	free(m);
 }
 
 const char *
-mb_manager_isa(const struct IMB_MGR *mgr)
+mb_manager_isa(const struct mb_manager *m)
 {
 	static const char *const names[] = {
 		[IMB_ARCH_SSE] = "SSE", [IMB_ARCH_AVX] = "AVX",
 		[IMB_ARCH_AVX2] = "AVX2", [IMB_ARCH_AVX512] = "AVX512",
 	};
 
-	return mgr->used_arch < RTE_DIM(names) && names[mgr->used_arch] != NULL ?
-		       names[mgr->used_arch] : "none";
+	return m->main->used_arch < RTE_DIM(names) && names[m->main->used_arch] != NULL ?
+		       names[m->main->used_arch] : "none";
 }
 
 // ---------------------------------------------------------------- keys
@@ -194,7 +229,7 @@ expand_chain(IMB_MGR *mgr, const struct mb_key_prm *p, struct mb_key *k)
 }
 
 struct mb_key *
-mb_key_create(struct IMB_MGR *mgr, const struct mb_key_prm *p)
+mb_key_create(struct mb_manager *m, const struct mb_key_prm *p)
 {
 	struct mb_key *k = rte_zmalloc("mb_key", sizeof(*k), 64);
 
@@ -204,13 +239,13 @@ mb_key_create(struct IMB_MGR *mgr, const struct mb_key_prm *p)
 	k->kind.key_len = k->key_len;
 	k->kind.direction = p->decrypt ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT;
 	if (alg_get(p->cipher)->kind != ALG_AEAD) {
-		expand_chain(mgr, p, k);
+		expand_chain(m->main, p, k);
 		return k;
 	}
 	k->tag_len = alg_get(p->cipher)->icv_len;
 	k->iv_len = 12;
 	if (p->cipher != ALG_CHACHA20_POLY1305) {
-		expand_gcm(mgr, p, k);
+		expand_gcm(m->main, p, k);
 		return k;
 	}
 	k->kind.cipher = IMB_CIPHER_CHACHA20_POLY1305;
@@ -271,8 +306,10 @@ cipher_all(IMB_MGR *mgr, IMB_JOB *jobs, uint32_t n, const struct mb_key *k)
 }
 
 static bool
-hash_all(IMB_MGR *mgr, IMB_JOB *jobs, uint32_t n, const struct mb_key *k)
+hash_all(struct mb_manager *m, IMB_JOB *jobs, uint32_t n, const struct mb_key *k)
 {
+	IMB_MGR *mgr = k->kind.hash == IMB_AUTH_HMAC_SHA_256 ? m->sha256 : m->main;
+
 	return IMB_SUBMIT_HASH_BURST_NOCHECK(mgr, jobs, n, k->kind.hash) == n;
 }
 
@@ -281,7 +318,7 @@ static const uint16_t at_least[] = {1024, 512, 256, 0}; // bytes
 
 // All works from `from` on whose key is of the same kind as that of the first.
 static void
-run_chain(IMB_MGR *mgr, struct mb_work *works, uint16_t from, uint16_t n)
+run_chain(struct mb_manager *m, struct mb_work *works, uint16_t from, uint16_t n)
 {
 	const struct mb_key *k = works[from].key;
 	IMB_JOB jobs[MB_BURST];
@@ -307,9 +344,9 @@ run_chain(IMB_MGR *mgr, struct mb_work *works, uint16_t from, uint16_t n)
 		}
 	}
 	if (k->order == IMB_ORDER_CIPHER_HASH)
-		done = cipher_all(mgr, jobs, n_jobs, k) && hash_all(mgr, jobs, n_jobs, k);
+		done = cipher_all(m->main, jobs, n_jobs, k) && hash_all(m, jobs, n_jobs, k);
 	else
-		done = hash_all(mgr, jobs, n_jobs, k) && cipher_all(mgr, jobs, n_jobs, k);
+		done = hash_all(m, jobs, n_jobs, k) && cipher_all(m->main, jobs, n_jobs, k);
 	for (uint32_t i = 0; unlikely(!done) && i < n_jobs; i++)
 		of[i]->failed = true;
 }
@@ -336,7 +373,7 @@ run_chacha(IMB_MGR *mgr, struct mb_work *w)
 }
 
 void
-mb_run(struct IMB_MGR *mgr, struct mb_work *works, uint16_t n)
+mb_run(struct mb_manager *m, struct mb_work *works, uint16_t n)
 {
 	struct gcm_context_data ctx; // written by each call before it is read
 	bool others = false;
@@ -357,8 +394,8 @@ mb_run(struct IMB_MGR *mgr, struct mb_work *works, uint16_t n)
 		if (works[i].done)
 			continue;
 		if (works[i].key->kind.cipher == IMB_CIPHER_CHACHA20_POLY1305)
-			run_chacha(mgr, &works[i]);
+			run_chacha(m->main, &works[i]);
 		else
-			run_chain(mgr, works, i, n);
+			run_chain(m, works, i, n);
 	}
 }

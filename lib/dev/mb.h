@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-struct IMB_MGR;
+struct mb_manager;
 struct mb_key;
 
 #define MB_BURST 64   // packets at once, at most
@@ -51,16 +51,17 @@ struct mb_key_prm {
 
 /**
  * A manager for one worker. It uses the widest vectors of the processor that EAL's
- * --force-max-simd-bitwidth allows: 256 AVX2, 128 SSE, 64 SSE and no SHA extensions.
+ * --force-max-simd-bitwidth allows: 256 AVX2, 128 SSE, 64 SSE and no SHA extensions;
+ * next to AVX-512 the SHA extensions hash HMAC-SHA-256, where the processor has them.
  * @return NULL with err filled (EXIT_MACHINE: no AES-NI)
  */
-struct IMB_MGR *mb_manager_create(struct err *err);
-void mb_manager_free(struct IMB_MGR *mgr);
+struct mb_manager *mb_manager_create(struct err *err);
+void mb_manager_free(struct mb_manager *mgr);
 /** "AVX512", "AVX2", "SSE" … */
-const char *mb_manager_isa(const struct IMB_MGR *mgr);
+const char *mb_manager_isa(const struct mb_manager *mgr);
 
 /** Expand a key. @return NULL when there is no memory */
-struct mb_key *mb_key_create(struct IMB_MGR *mgr, const struct mb_key_prm *prm);
+struct mb_key *mb_key_create(struct mb_manager *mgr, const struct mb_key_prm *prm);
 /** Wipe and free. NULL is allowed. */
 void mb_key_free(struct mb_key *key);
 
@@ -69,7 +70,7 @@ void mb_key_free(struct mb_key *key);
  * flight: a lone packet does not wait for company.
  * @param n  up to MB_BURST
  */
-void mb_run(struct IMB_MGR *mgr, struct mb_work *works, uint16_t n);
+void mb_run(struct mb_manager *mgr, struct mb_work *works, uint16_t n);
 
 /** Compare ICVs in constant time. @param len 8, 12, 16, 24 or 32 */
 static inline bool

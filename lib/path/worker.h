@@ -20,7 +20,7 @@
 #define TX_MAX 256        // packets waiting for tx_flush, a port
 
 struct tables;
-struct IMB_MGR;
+struct mb_manager;
 struct flows;
 struct slot;
 
@@ -66,7 +66,7 @@ struct worker {
 	uint64_t hz;                    // TSC ticks a second
 	uint16_t n_rxqs;                //
 	struct rxq rxqs[WORKER_RXQ_MAX]; //
-	struct IMB_MGR *mb;             // ipsec-mb's manager
+	struct mb_manager *mb;          // of ipsec-mb
 	uint16_t crypto_qp;             // queue pair on every crypto device
 	bool idle_sleep;                // may sleep when there is nothing to do
 	struct bucket icmp_bucket;      // ICMP errors

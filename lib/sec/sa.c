@@ -219,7 +219,7 @@ sa_is_direct(const struct cfg_sa *c, enum cfg_crypto crypto)
 }
 
 static int
-build_key(struct sa *sa, const struct cfg_sa *c, struct IMB_MGR *mgr, struct err *err)
+build_key(struct sa *sa, const struct cfg_sa *c, struct mb_manager *mgr, struct err *err)
 {
 	struct mb_key_prm prm = {
 		.cipher = c->cipher,
@@ -269,7 +269,7 @@ set_sequence(struct sa *sa, struct cfg_sa *c, struct state *state, struct err *e
 }
 
 struct sa *
-sa_create(const struct cfg_sa *given, struct IMB_MGR *mgr, unsigned int n_workers,
+sa_create(const struct cfg_sa *given, struct mb_manager *mgr, unsigned int n_workers,
 	  uint16_t iv_offset, struct state *state, struct err *err)
 {
 	struct sa *sa = rte_zmalloc("sa", sizeof(*sa), RTE_CACHE_LINE_SIZE);

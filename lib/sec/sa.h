@@ -133,7 +133,7 @@ bool sa_is_direct(const struct cfg_sa *c, enum cfg_crypto crypto);
  * @param state      state file for outbound SAs, or NULL
  * @return NULL with err filled: EXIT_MACHINE when no crypto device can do it
  */
-struct sa *sa_create(const struct cfg_sa *c, struct IMB_MGR *mgr, unsigned int n_workers,
+struct sa *sa_create(const struct cfg_sa *c, struct mb_manager *mgr, unsigned int n_workers,
 		     uint16_t iv_offset, struct state *state, struct err *err);
 
 /** Wipe and free. Nothing may be in flight. NULL is allowed. */

@@ -55,7 +55,7 @@ compare(const void *a, const void *b)
 
 // @param size  of the inner packets, 0: a mix
 static double
-measure(struct IMB_MGR *mgr, const struct suite *s, const struct mb_key *key, uint32_t size)
+measure(struct mb_manager *mgr, const struct suite *s, const struct mb_key *key, uint32_t size)
 {
 	struct mb_work works[MB_BURST];
 	double cycles[RUNS];
@@ -83,7 +83,7 @@ main(int argc, char **argv)
 	static const uint32_t sizes[] = {64, 528, 1420, 0};
 	static const uint8_t secret[64] = {1};
 	struct err err;
-	struct IMB_MGR *mgr;
+	struct mb_manager *mgr;
 
 	if (rte_eal_init(argc, argv) < 0)
 		return EXIT_FAILURE;

@@ -82,7 +82,7 @@ WRAP(int, rte_ipsec_session_prepare, struct rte_ipsec_session *ss)
 
 // ---- every second operation fails, in both forms ----
 
-WRAP(void, mb_run, struct IMB_MGR *mgr, struct mb_work *works, uint16_t n)
+WRAP(void, mb_run, struct mb_manager *mgr, struct mb_work *works, uint16_t n)
 {
 	static unsigned int count;
 

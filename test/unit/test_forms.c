@@ -184,7 +184,7 @@ pair_make(struct pair *p, const struct spec *s)
 	p->sequence = s->sequence;
 	p->form[1] = LOOK_ASIDE;
 	for (enum form f = DIRECT; f < FORMS; f++) {
-		struct IMB_MGR *mgr = f == DIRECT ? w.mb : NULL;
+		struct mb_manager *mgr = f == DIRECT ? w.mb : NULL;
 
 		c.inbound = false;
 		c.replay_window = 0;
