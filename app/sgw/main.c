@@ -5,6 +5,7 @@
 #include "crypto.h"
 #include "eal.h"
 #include "frag.h"
+#include "headroom.h"
 #include "lifetime.h"
 #include "log.h"
 #include "mb.h"
@@ -20,6 +21,7 @@
 #include "worker.h"
 #include "workers.h"
 
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_launch.h>
@@ -327,6 +329,7 @@ control_loop(const struct args *a, struct err *err)
 		if (ev.data.fd == timer && read(timer, &ticks, sizeof(ticks)) == sizeof(ticks)) {
 			reserve_tick(ticks);
 			lifetime_tick();
+			headroom_tick(rte_rdtsc());
 			if (idle_over(a->exit_idle_ms, ticks)) {
 				log_notice("stopping, nothing received for %u ms", a->exit_idle_ms);
 				return 0;
@@ -378,6 +381,7 @@ run(const struct args *a, struct gateway *g, struct err *err)
 	g->tables = tables_build(g->config, g->ports, g->sas, err);
 	if (g->tables == NULL || reserve(g, err) != 0 || start_workers(g, err) != 0)
 		return -1;
+	headroom_start(rte_get_tsc_hz());
 	telemetry_start(g->tables, g->pool);
 	log_notice("ready: %s, %u port%s, %u worker%s, crypto with %s", g->config->name, g->n_ports,
 		   g->n_ports == 1 ? "" : "s", n_workers, n_workers == 1 ? "" : "s",

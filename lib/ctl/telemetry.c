@@ -4,6 +4,7 @@
 #include "telemetry.h"
 
 #include "compat.h"
+#include "headroom.h"
 #include "mb.h"
 #include "neigh.h"
 #include "sa.h"
@@ -275,6 +276,75 @@ worker_info(const char *cmd, const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
+static void
+headroom_verdict(uint64_t headroom, uint64_t limit, bool at_least, struct rte_tel_data *d)
+{
+	if (headroom != 0)
+		rte_tel_data_add_dict_uint(d, "headroom_permille", headroom);
+	if (limit != 0) {
+		rte_tel_data_add_dict_uint(d, "predicted_packets_per_s", limit);
+		rte_tel_data_add_dict_string(d, "prediction", at_least ? "at least" : "full bursts");
+	}
+}
+
+// The loads side by side, since one window is behind all of them.
+static void
+headroom_all(const struct headroom *h, struct rte_tel_data *d)
+{
+	struct rte_tel_data *loads = rte_tel_data_alloc();
+
+	rte_tel_data_add_dict_uint(d, "packets_per_s", h->packets_s);
+	if (h->state == HEADROOM_MEASURED)
+		rte_tel_data_add_dict_uint(d, "nearest_worker", h->nearest);
+	headroom_verdict(h->headroom, h->limit_s, h->workers[h->nearest].at_least, d);
+	if (loads == NULL)
+		return;
+	rte_tel_data_start_array(loads, RTE_TEL_UINT_VAL);
+	for (unsigned int i = 0; i < n_workers; i++)
+		rte_tel_data_add_array_uint(loads, h->workers[i].load);
+	rte_tel_data_add_dict_container(d, "worker_load_permille", loads, 0);
+}
+
+static void
+headroom_one(const struct headroom *h, uint32_t i, struct rte_tel_data *d)
+{
+	const struct headroom_worker *w = &h->workers[i];
+
+	rte_tel_data_add_dict_uint(d, "packets_per_s", w->packets_s);
+	rte_tel_data_add_dict_uint(d, "load_permille", w->load);
+	rte_tel_data_add_dict_uint(d, "turn_permille", w->turn);
+	if (h->state != HEADROOM_MEASURED)
+		return;
+	rte_tel_data_add_dict_uint(d, "burst_permille", w->burst);
+	if (w->packet_cycles != 0)
+		rte_tel_data_add_dict_uint(d, "cycles_per_packet", w->packet_cycles);
+	if (w->full_cycles != 0)
+		rte_tel_data_add_dict_uint(d, "cycles_per_packet_full", w->full_cycles);
+	headroom_verdict(w->headroom, w->limit_s, w->at_least, d);
+}
+
+static int
+headroom_cmd(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	uint32_t i = first_of(params);
+	struct headroom h;
+
+	if (params != NULL && i >= n_workers)
+		return -EINVAL;
+	headroom_read(rte_rdtsc(), &h);
+	rte_tel_data_start_dict(d);
+	rte_tel_data_add_dict_string(d, "state", headroom_state_name(h.state));
+	rte_tel_data_add_dict_uint(d, "window_ms", h.window_ms);
+	rte_tel_data_add_dict_uint(d, "age_ms", h.age_ms);
+	if (h.state == HEADROOM_STARTING)
+		return 0;
+	if (params == NULL)
+		headroom_all(&h, d);
+	else
+		headroom_one(&h, i, d);
+	return 0;
+}
+
 static const struct command {
 	const char *name;
 	telemetry_cb answer;
@@ -289,6 +359,7 @@ static const struct command {
 	{"/sgw/neigh/list", neigh_list, "200 neighbours: port address mac state. Parameter: the first"},
 	{"/sgw/worker/list", worker_list, "Numbers of the workers"},
 	{"/sgw/worker/info", worker_info, "A worker. Parameter: number"},
+	{"/sgw/headroom", headroom_cmd, "How near the limit is. Parameter: worker; none: the gateway"},
 };
 
 // DPDK's telemetry threads run until the process ends, the tables do not.

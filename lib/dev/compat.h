@@ -10,6 +10,7 @@
 #if RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0)
 #define rte_tel_data_add_dict_uint rte_tel_data_add_dict_u64
 #define rte_tel_data_add_array_uint rte_tel_data_add_array_u64
+#define RTE_TEL_UINT_VAL RTE_TEL_U64_VAL
 #endif
 
 #if RTE_VERSION < RTE_VERSION_NUM(24, 11, 0, 0)
