@@ -9,6 +9,8 @@
 //                  it the driver's own receive function delivers (net_pcap with infinite_rx)
 //   BENCH_TX_PORT  name of the device whose transmit function is counted
 //
+// Packets of a driver come as fast as they are taken, or at page.rate a second, page.train at once.
+//
 // What it adds is a few cycles a burst, the same for every program.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
@@ -27,6 +29,7 @@
 
 #define PAGE_MAGIC 0x53475742
 #define SAMPLE_MAX 2048
+#define RING 1024 // what a NIC would have kept while nobody looked
 #define LINE __attribute__((aligned(64)))
 
 // measure.py knows these offsets.
@@ -35,6 +38,8 @@ struct page {
 	volatile uint32_t go;    // set by the harness: deliver
 	uint64_t tsc_hz;
 	volatile uint64_t limit; // stop the process when so many packets came; 0: no limit
+	volatile uint64_t rate;  // packets a second of the driver; 0: all that it has
+	volatile uint64_t train; // so many of these at once; 0 or 1: evenly in time
 	uint64_t polls LINE;     // while there is no go
 	uint64_t rx_packets LINE;
 	uint64_t tx_packets LINE;
@@ -92,10 +97,42 @@ at_limit(void)
 	return true;
 }
 
+// How many of n are there by now at page->rate.
+static uint16_t
+due(uint16_t n)
+{
+	static uint64_t rate, since, given;
+	uint64_t wanted = page->rate, now, all;
+
+	if (likely(wanted == 0)) {
+		rate = 0;
+		return n;
+	}
+	now = rte_rdtsc();
+	if (wanted != rate) {
+		rate = wanted;
+		since = now;
+		given = 0;
+	}
+	all = (uint64_t)((unsigned __int128)(now - since) * rate / page->tsc_hz);
+	if (page->train > 1)
+		all -= all % page->train;
+	if (all < given) // the trains have become longer
+		return 0;
+	if (all - given > RING)
+		given = all - RING;
+	n = (uint16_t)RTE_MIN((uint64_t)n, all - given);
+	given += n;
+	return n;
+}
+
 static uint16_t
 rx_count(void *q, struct rte_mbuf **m, uint16_t n)
 {
 	if (at_limit())
+		return 0;
+	n = due(n);
+	if (n == 0)
 		return 0;
 	n = real_rx(q, m, n);
 	page->rx_packets += n;

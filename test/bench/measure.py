@@ -16,7 +16,7 @@ import time
 
 MAGIC = 0x53475742
 PAGE_SIZE = 4096
-AT = {"hz": 8, "limit": 16, "polls": 64, "rx": 128, "tx": 192, "tx_bytes": 200}
+AT = {"hz": 8, "limit": 16, "rate": 24, "train": 32, "polls": 64, "rx": 128, "tx": 192, "tx_bytes": 200}
 SAMPLE_LEN, SAMPLE = 256, 260
 
 

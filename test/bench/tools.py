@@ -48,6 +48,13 @@ def crypto_alone(build, eal):
     return out
 
 
+def build_feed(path):
+    """Compile feed.c to the shared object `path`."""
+    dpdk = subprocess.run(["pkg-config", "--cflags", "libdpdk"], capture_output=True, text=True, check=True)
+    subprocess.run(["cc", "-O3", "-Wall", "-Wextra", "-shared", "-fPIC", "-DALLOW_EXPERIMENTAL_API",
+                    *dpdk.stdout.split(), os.path.join(HERE, "feed.c"), "-o", path, "-ldl"], check=True)
+
+
 class Tools:
     """What is compiled for a run, and the folder in memory that it works in."""
 
@@ -55,9 +62,7 @@ class Tools:
         self.folder = tempfile.mkdtemp(prefix="sgw-bench-", dir=self.roomy())
         self.feed_so = os.path.join(self.folder, "feed.so")
         self.mkesp = os.path.join(self.folder, "mkesp")
-        dpdk = subprocess.run(["pkg-config", "--cflags", "libdpdk"], capture_output=True, text=True, check=True)
-        subprocess.run(["cc", "-O3", "-Wall", "-Wextra", "-shared", "-fPIC", "-DALLOW_EXPERIMENTAL_API",
-                        *dpdk.stdout.split(), os.path.join(HERE, "feed.c"), "-o", self.feed_so, "-ldl"], check=True)
+        build_feed(self.feed_so)
         subprocess.run(["cc", "-O2", "-Wall", "-Wextra", os.path.join(HERE, "mkesp.c"), "-o", self.mkesp,
                         "-lcrypto"], check=True)
 
