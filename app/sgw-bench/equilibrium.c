@@ -3,58 +3,77 @@
 
 #include <math.h>
 
+#define MILLION 1000000
+
 void
 equilibrium_begin(struct equilibrium *e, uint32_t link, double tolerance)
 {
-	*e = (struct equilibrium){.link = link,
-				  .tolerance = tolerance,
-				  .n = 1,
-				  .load = link / 2,
-				  .step = link / 4};
+	*e = (struct equilibrium){
+		.link = link,
+		.tolerance = tolerance,
+		.n = 1,
+		.load = link / 2,
+		.step = link / 4,
+	};
 }
 
-// The peak has been passed when the trend turns; from then on every step is half the last.
-static void
-turn(struct equilibrium *e, enum trend trend)
+// floor(load × fraction), of a decimal fraction: in binary 500 × (1 − 0.066) is below 467.
+static uint32_t
+part(uint32_t load, uint64_t millionths)
 {
-	e->peak_passed |= e->trend != TREND_NONE && e->trend != trend;
+	return (uint32_t)(load * millionths / MILLION);
+}
+
+// The trial went through: more is to be tried.
+static void
+step_up(struct equilibrium *e)
+{
+	if (e->trend == TREND_DECREASING)
+		e->peak_passed = true;
 	if (e->peak_passed)
 		e->step /= 2;
-	e->trend = trend;
+	e->load = e->load + e->step < e->link ? e->load + e->step : e->link;
+	e->trend = TREND_INCREASING;
 }
 
+// It did not: less is to be tried.
 static void
-go_down(struct equilibrium *e, uint32_t measured)
+step_down(struct equilibrium *e, uint32_t measured)
 {
-	bool first = e->n == 1;
-
-	turn(e, TREND_DECREASING);
-	if (first && measured < e->step) { // far too much: begin near what passes
+	if (e->trend == TREND_INCREASING)
+		e->peak_passed = true;
+	if (e->peak_passed)
+		e->step /= 2;
+	if (e->n == 1 && measured < e->step) {
+		// Far off: what came through is a better guess than the next step.
 		e->load = measured;
 		e->step = measured / 2;
-		return;
-	}
-	e->load = e->load > e->step ? e->load - e->step : 0;
-	if (e->load <= 1) {
+	} else if (e->load <= e->step + 1) {
+		e->load -= e->step;
 		e->step /= 2;
 		e->load += e->step;
+	} else {
+		e->load -= e->step;
 	}
+	e->trend = TREND_DECREASING;
 }
 
 bool
 equilibrium_next(struct equilibrium *e, uint32_t measured)
 {
+	uint64_t tolerance = (uint64_t)llround(e->tolerance * MILLION);
+
 	e->last = measured;
-	e->most = measured > e->most ? measured : e->most;
-	if (measured >= (uint32_t)floor(e->load * (1 - e->tolerance))) {
-		turn(e, TREND_INCREASING);
-		if (e->load == e->link) // there is nothing above
+	if (measured > e->most)
+		e->most = measured;
+	if (measured >= part(e->load, MILLION - tolerance)) {
+		if (e->load == e->link) // there is nothing above it
 			return false;
-		e->load = e->load + e->step < e->link ? e->load + e->step : e->link;
+		step_up(e);
 	} else {
-		go_down(e, measured);
+		step_down(e, measured);
 	}
-	if (e->step <= (uint32_t)floor(e->load * e->tolerance) || e->n == EQUILIBRIUM_TRIALS)
+	if (e->step <= part(e->load, tolerance) || e->n == EQUILIBRIUM_TRIALS)
 		return false;
 	e->n++;
 	return true;

@@ -1,264 +1,307 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-// Phases, each with trials twice as long and half as wide as the one before; the last has
-// the goal's. In each, bounds are sought from what the phase before found. A load that failed
-// is believed before a larger one that passed.
+// What to try next follows from the trials so far: bounds are worked out anew each time. So a
+// trial of one goal counts for all, and a bound that a later trial contradicts is simply no bound
+// any more.
+//
+// Each goal goes through phases, and never back: trials of first_s, twice that … and trial_s
+// seconds. From phase to phase the wanted width is halved, so that the long trials are few. In a
+// phase count the trials that are as long as its own, or longer. Where they contradict what the
+// phase before has found, the search leaves that range in steps that double.
 #include "search.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define SAME 0.0005  // two loads nearer than this part are one
-#define PHASE_MAX 48 // trials of one phase of one goal: then the device contradicts itself
-#define PHASES_MAX 8
+#define ROUNDING 1e-9      // widths that differ by less are the same
+#define LARGEST_STEP 0.5   // outside of what is known: half the load, or twice
+
+// What the trials of one phase say about one load.
+enum verdict { UNDECIDED, MET, FAILED };
+
+// One goal in one phase.
+struct view {
+	const struct mlr *m;
+	const struct mlr_goal *goal;
+	double trial_s, total_s, width;
+	double lower, upper;  // wanted loads, 0: none
+	double next_lower;    // the second largest below upper
+	double next_upper;    // the second smallest
+};
 
 void
 mlr_begin(struct mlr *m, const struct mlr_goal *goals, uint32_t n, double min, double max,
 	  double first_s)
 {
-	memset(m, 0, sizeof(*m));
-	memcpy(m->goals, goals, n * sizeof(goals[0]));
-	m->n_goals = n;
-	m->min = min;
-	m->max = max;
-	m->first_s = first_s;
+	*m = (struct mlr){.n_goals = n, .min = min, .max = max, .first_s = first_s};
+	for (uint32_t i = 0; i < n; i++)
+		m->goals[i] = goals[i];
 }
 
-// ---------------------------------------------------------------- phases
+// ---------------------------------------------------------------- what is known
+
+static bool
+counts(const struct view *v, const struct mlr_trial *t, double load)
+{
+	return t->want == load && t->s >= v->trial_s;
+}
+
+// A load is decided when no trial that is still missing could turn it.
+static enum verdict
+verdict_of(const struct view *v, double load)
+{
+	double good = 0, bad = 0, missing, allowed;
+
+	for (uint32_t i = 0; i < v->m->n; i++) {
+		const struct mlr_trial *t = &v->m->trials[i];
+
+		if (!counts(v, t, load))
+			continue;
+		if (t->loss > v->goal->loss_ratio)
+			bad += t->s;
+		else
+			good += t->s;
+	}
+	missing = fmax(v->total_s - good - bad, 0);
+	allowed = v->goal->exceed_ratio * fmax(v->total_s, good + bad);
+	if (bad > allowed)
+		return FAILED;
+	return bad + missing <= allowed ? MET : UNDECIDED;
+}
+
+// Where a load that failed says nothing good, one above it that met the goal is not believed.
+static void
+find_bounds(struct view *v)
+{
+	const struct mlr_trial *trials = v->m->trials;
+
+	for (uint32_t i = 0; i < v->m->n; i++) {
+		double load = trials[i].want;
+
+		if (load == v->upper || load == v->next_upper || verdict_of(v, load) != FAILED)
+			continue;
+		if (v->upper == 0 || load < v->upper) {
+			v->next_upper = v->upper;
+			v->upper = load;
+		} else if (v->next_upper == 0 || load < v->next_upper) {
+			v->next_upper = load;
+		}
+	}
+	for (uint32_t i = 0; i < v->m->n; i++) {
+		double load = trials[i].want;
+
+		if ((v->upper != 0 && load > v->upper) || load == v->lower ||
+		    load <= v->next_lower || verdict_of(v, load) != MET)
+			continue;
+		if (load > v->lower) {
+			v->next_lower = v->lower;
+			v->lower = load;
+		} else {
+			v->next_lower = load;
+		}
+	}
+}
 
 static uint32_t
 last_phase(const struct mlr *m, const struct mlr_goal *g)
 {
-	uint32_t p = 0;
-
-	for (double s = m->first_s; s < g->trial_s && p < PHASES_MAX; s *= 2)
-		p++;
-	return p;
-}
-
-static double
-phase_s(const struct mlr *m, const struct mlr_goal *g, uint32_t phase)
-{
-	return phase >= last_phase(m, g) ? g->trial_s : m->first_s * (double)(1u << phase);
-}
-
-static double
-phase_width(const struct mlr *m, const struct mlr_goal *g, uint32_t phase)
-{
-	uint32_t left = last_phase(m, g) - phase;
-
-	return g->width * (double)(1u << (left > 3 ? 3 : left));
-}
-
-// ---------------------------------------------------------------- what is known of a load
-
-enum known { UNDECIDED, PASSED, FAILED };
-
-// By all trials at a load that are as long as this phase's.
-static enum known
-load_known(const struct mlr *m, double load)
-{
-	const struct mlr_goal *g = &m->goals[m->goal];
-	double s = phase_s(m, g, m->phase), need = m->phase >= last_phase(m, g) ? g->total_s : s,
-	       sum = 0, bad = 0;
-
-	for (uint32_t i = 0; i < m->n; i++) {
-		const struct mlr_trial *t = &m->trials[i];
-
-		if (fabs(t->want - load) > SAME * load || t->s < s * 0.99)
-			continue;
-		sum += t->s;
-		bad += t->loss > g->loss_ratio ? t->s : 0;
-	}
-	// Decided early when what is missing could not change it.
-	if (bad > g->exceed_ratio * fmax(need, sum))
-		return FAILED;
-	if (sum - bad >= (1 - g->exceed_ratio) * fmax(need, sum) && sum >= need * 0.99)
-		return PASSED;
-	return sum >= need * 0.99 ? FAILED : UNDECIDED;
-}
-
-// The smallest load that failed, and the largest that passed below it; 0: none.
-static void
-find_bounds(const struct mlr *m, double *lower, double *upper)
-{
-	*lower = *upper = 0;
-	for (uint32_t i = 0; i < m->n; i++)
-		if (load_known(m, m->trials[i].want) == FAILED &&
-		    (*upper == 0 || m->trials[i].want < *upper))
-			*upper = m->trials[i].want;
-	for (uint32_t i = 0; i < m->n; i++) {
-		double load = m->trials[i].want;
-
-		if ((*upper == 0 || load < *upper * (1 - SAME)) && load > *lower &&
-		    load_known(m, load) == PASSED)
-			*lower = load;
-	}
-}
-
-// A load of this phase that was begun and is not decided.
-static bool
-find_undecided(const struct mlr *m, double *load)
-{
-	double s = phase_s(m, &m->goals[m->goal], m->phase);
-
-	for (uint32_t i = 0; i < m->n; i++)
-		if (m->trials[i].s >= s * 0.99 && load_known(m, m->trials[i].want) == UNDECIDED) {
-			*load = m->trials[i].want;
-			return true;
-		}
-	return false;
-}
-
-static double
-rate_at(const struct mlr *m, double load)
-{
-	double rate = 0;
-
-	for (uint32_t i = 0; i < m->n; i++)
-		if (fabs(m->trials[i].want - load) <= SAME * load)
-			rate = m->trials[i].rate;
-	return rate;
-}
-
-// ---------------------------------------------------------------- the next load
-
-static double
-clamp(const struct mlr *m, double load)
-{
-	return fmin(fmax(load, m->min), m->max);
-}
-
-// Below all that failed nothing is known: where what arrived points to, or further down
-// each time.
-static double
-go_down(struct mlr *m, double upper)
-{
-	struct mlr_bound *b = &m->bounds[m->goal];
-	double rate = rate_at(m, upper), width = phase_width(m, &m->goals[m->goal], m->phase);
-
-	if (b->lower > 0 && b->lower < upper * (1 - SAME))
-		return b->lower; // the phase before
-	m->hint = m->hint == 0 ? width : m->hint * 2;
-	if (m->phase == 0 && m->hint == width && rate > m->min && rate < upper * (1 - SAME))
-		return rate;
-	return m->hint >= 0.5 ? upper / 2 : upper * (1 - m->hint);
-}
-
-static double
-go_up(struct mlr *m, double lower)
-{
-	struct mlr_bound *b = &m->bounds[m->goal];
-	double width = phase_width(m, &m->goals[m->goal], m->phase);
-
-	if (b->upper > lower * (1 + SAME))
-		return b->upper;
-	m->hint = m->hint == 0 ? width : m->hint * 2;
-	return lower * (1 + fmin(m->hint, 1));
-}
-
-static double
-between(const struct mlr *m, double lower, double upper)
-{
-	double width = phase_width(m, &m->goals[m->goal], m->phase), rate = rate_at(m, upper);
-
-	// What passes an overloaded device is often just what it can do.
-	if (m->phase == 0 && rate > lower * (1 + width) && rate < upper * (1 - width))
-		return rate;
-	return (lower + upper) / 2;
-}
-
-static void
-end_phase(struct mlr *m, double lower, double upper, enum mlr_state state)
-{
-	const struct mlr_goal *g = &m->goals[m->goal];
-	struct mlr_bound *b = &m->bounds[m->goal];
-
-	b->lower = lower;
-	b->upper = upper;
-	b->rate = lower > 0 ? rate_at(m, lower) : 0;
-	m->hint = 0;
-	if (m->phase < last_phase(m, g) && state != MLR_GAVE_UP) {
-		m->phase++;
-		return;
-	}
-	b->state = state;
-	m->goal++;
-	m->phase = 0;
-}
-
-static uint32_t
-trials_of_phase(const struct mlr *m)
-{
-	const struct mlr_goal *g = &m->goals[m->goal];
-	double s = phase_s(m, g, m->phase);
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < m->n; i++)
-		n += m->trials[i].s >= s * 0.99 && m->trials[i].s < s * 1.01;
+	for (double s = m->first_s; s < g->trial_s && n < 31; s *= 2)
+		n++;
 	return n;
 }
 
-// @return true: m->load is wanted; false: this phase is over
-static bool
-phase_wants(struct mlr *m)
+static void
+view_phase(struct view *v, const struct mlr *m, const struct mlr_goal *g, uint32_t phase)
 {
-	double lower, upper, load, width = phase_width(m, &m->goals[m->goal], m->phase);
+	uint32_t last = last_phase(m, g);
 
-	find_bounds(m, &lower, &upper);
-	if (m->n == MLR_TRIALS || trials_of_phase(m) >= PHASE_MAX * (m->goal + 1)) {
-		end_phase(m, lower, upper, MLR_GAVE_UP);
-		return false;
+	*v = (struct view){.m = m, .goal = g};
+	v->trial_s = phase == last ? g->trial_s : m->first_s * (1u << phase);
+	v->total_s = phase == last ? fmax(g->total_s, g->trial_s) : v->trial_s;
+	// So that the geometric middle is exactly one phase further.
+	v->width = 1 - pow(1 - g->width, 1u << (last - phase));
+	find_bounds(v);
+}
+
+static bool
+is_done(const struct view *v)
+{
+	if (v->upper == 0)
+		return v->lower == v->m->max;
+	if (v->lower == 0)
+		return v->upper == v->m->min;
+	return (v->upper - v->lower) / v->upper <= v->width + ROUNDING;
+}
+
+// ---------------------------------------------------------------- what to try
+
+// Packets a second that arrived in the first trial at a load.
+static double
+rate_at(const struct mlr *m, double load)
+{
+	for (uint32_t i = 0; i < m->n; i++)
+		if (m->trials[i].want == load)
+			return m->trials[i].rate;
+	return 0;
+}
+
+// Below all that failed. After the first one what arrived is the best guess; then by steps that
+// double, since with a little loss the rate is no guide.
+static double
+below(const struct view *v)
+{
+	double load, step = v->width;
+
+	if (v->next_upper == 0)
+		load = fmin(rate_at(v->m, v->upper), v->upper * (1 - step));
+	else
+		load = v->upper * (1 - fmin(fmax(step, 2 * (1 - v->upper / v->next_upper)),
+					    LARGEST_STEP));
+	return fmax(load, v->m->min);
+}
+
+static double
+above(const struct view *v)
+{
+	double step = v->width;
+
+	if (v->next_lower != 0)
+		step = fmax(step, 2 * (1 - v->next_lower / v->lower));
+	return fmin(v->lower / (1 - fmin(step, LARGEST_STEP)), v->m->max);
+}
+
+// What the phase before has found is tried first, at this phase's length.
+static double
+choose(const struct view *v, const struct view *before)
+{
+	if (before != NULL) {
+		if (before->lower > v->lower && (v->upper == 0 || before->lower < v->upper) &&
+		    verdict_of(v, before->lower) == UNDECIDED)
+			return before->lower;
+		if (before->upper > v->lower && (v->upper == 0 || before->upper < v->upper) &&
+		    verdict_of(v, before->upper) == UNDECIDED)
+			return before->upper;
 	}
-	if (find_undecided(m, &load)) {
-		m->load = load;
-		return true;
+	if (v->lower == 0 && v->upper == 0)
+		return v->m->max;
+	if (v->lower == 0)
+		return below(v);
+	if (v->upper == 0)
+		return above(v);
+	return sqrt(v->lower * v->upper);
+}
+
+// ---------------------------------------------------------------- what came of it
+
+// The loss that no more than exceed_ratio of the time exceeds, as packets that arrived.
+static double
+conditional_rate(const struct view *v)
+{
+	const struct mlr_trial *trials = v->m->trials;
+	double found = 0;
+
+	for (uint32_t i = 0; i < v->m->n; i++) {
+		double all = 0, not_better = 0;
+
+		if (!counts(v, &trials[i], v->lower))
+			continue;
+		for (uint32_t j = 0; j < v->m->n; j++) {
+			if (!counts(v, &trials[j], v->lower))
+				continue;
+			all += trials[j].s;
+			if (trials[j].loss >= trials[i].loss)
+				not_better += trials[j].s;
+		}
+		if (not_better > v->goal->exceed_ratio * all &&
+		    (found == 0 || trials[i].rate < found))
+			found = trials[i].rate;
 	}
-	if (lower == 0 && upper == 0) {
-		m->load = m->bounds[m->goal].lower > 0 ? m->bounds[m->goal].lower :
-			  m->bounds[m->goal].upper > 0 ? m->bounds[m->goal].upper :
-							 m->max;
-		return true;
+	return found;
+}
+
+// The mean of what was really sent for a wanted load.
+static double
+sent_load(const struct view *v, double want)
+{
+	double packets = 0, s = 0;
+
+	for (uint32_t i = 0; i < v->m->n; i++) {
+		const struct mlr_trial *t = &v->m->trials[i];
+
+		if (!counts(v, t, want))
+			continue;
+		packets += t->load * t->s;
+		s += t->s;
 	}
-	if (lower >= m->max * (1 - SAME) || (upper != 0 && upper <= m->min * (1 + SAME))) {
-		end_phase(m, lower, upper, lower > 0 ? MLR_MAX : MLR_MIN);
-		return false;
+	return s > 0 ? packets / s : 0;
+}
+
+static void
+fill_bound(struct mlr *m, uint32_t goal)
+{
+	struct mlr_bound *b = &m->bounds[goal];
+	struct view v;
+
+	view_phase(&v, m, &m->goals[goal], last_phase(m, &m->goals[goal]));
+	b->lower = sent_load(&v, v.lower);
+	b->upper = sent_load(&v, v.upper);
+	b->rate = conditional_rate(&v);
+	if (!is_done(&v))
+		b->state = m->n < MLR_TRIALS ? MLR_SEARCHING : MLR_GAVE_UP;
+	else if (v.upper == 0)
+		b->state = MLR_MAX;
+	else
+		b->state = v.lower == 0 ? MLR_MIN : MLR_FOUND;
+}
+
+// @return false: the goal needs no trial
+static bool
+want_of_goal(struct mlr *m, uint32_t goal)
+{
+	const struct mlr_goal *g = &m->goals[goal];
+	uint32_t *phase = &m->phases[goal];
+	struct view v, before;
+
+	for (view_phase(&v, m, g, *phase); is_done(&v); view_phase(&v, m, g, *phase)) {
+		if (*phase == last_phase(m, g))
+			return false;
+		++*phase;
 	}
-	if (lower > 0 && upper > 0 && upper - lower <= width * upper) {
-		end_phase(m, lower, upper, MLR_FOUND);
-		return false;
-	}
-	m->load = clamp(m, lower == 0 ? go_down(m, upper) :
-			   upper == 0 ? go_up(m, lower) :
-					between(m, lower, upper));
+	if (*phase > 0)
+		view_phase(&before, m, g, *phase - 1);
+	m->load = choose(&v, *phase > 0 ? &before : NULL);
+	m->s = v.trial_s;
 	return true;
 }
 
 bool
 mlr_want(struct mlr *m)
 {
-	while (m->goal < m->n_goals) {
-		if (phase_wants(m)) {
-			m->s = phase_s(m, &m->goals[m->goal], m->phase);
+	for (uint32_t i = 0; i < m->n_goals; i++)
+		fill_bound(m, i);
+	if (m->n >= MLR_TRIALS)
+		return false;
+	for (uint32_t i = 0; i < m->n_goals; i++)
+		if (want_of_goal(m, i))
 			return true;
-		}
-	}
 	return false;
 }
 
 void
 mlr_tell(struct mlr *m, uint64_t sent, uint64_t lost, double seconds)
 {
-	struct mlr_trial *t = &m->trials[m->n];
+	struct mlr_trial *t;
 
-	if (m->n == MLR_TRIALS)
+	if (m->n >= MLR_TRIALS)
 		return;
-	m->n++;
+	t = &m->trials[m->n++];
 	t->want = m->load;
 	t->s = m->s;
 	t->load = seconds > 0 ? (double)sent / seconds : 0;
-	t->loss = sent > 0 ? (double)lost / (double)sent : 1;
-	t->rate = seconds > 0 && sent > lost ? (double)(sent - lost) / seconds : 0;
+	// Nothing sent is nothing proven.
+	t->loss = sent == 0 ? 1 : fmin((double)lost / (double)sent, 1);
+	t->rate = t->load * (1 - t->loss);
 }
 
 // A phase takes about three trials.
@@ -267,10 +310,15 @@ mlr_remaining(const struct mlr *m)
 {
 	double s = 0;
 
-	for (uint32_t g = m->goal; g < m->n_goals; g++)
-		for (uint32_t p = g == m->goal ? m->phase : 0; p <= last_phase(m, &m->goals[g]);
-		     p++)
-			s += 3 * phase_s(m, &m->goals[g], p);
+	for (uint32_t i = 0; i < m->n_goals; i++) {
+		const struct mlr_goal *g = &m->goals[i];
+		uint32_t last = last_phase(m, g);
+
+		if (m->bounds[i].state != MLR_SEARCHING)
+			continue;
+		for (uint32_t p = m->phases[i]; p <= last; p++)
+			s += 3 * (p == last ? fmax(g->total_s, g->trial_s) : m->first_s * (1u << p));
+	}
 	return s;
 }
 
@@ -279,12 +327,12 @@ compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return x < y ? -1 : x > y;
+	return (x > y) - (x < y);
 }
 
 double
 median(double *v, uint32_t n)
 {
-	qsort(v, n, sizeof(v[0]), compare);
-	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+	qsort(v, n, sizeof(*v), compare);
+	return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }

@@ -13,15 +13,15 @@
 enum trend { TREND_NONE, TREND_INCREASING, TREND_DECREASING };
 
 struct equilibrium {
-	uint32_t link;    // rate of the link
-	double tolerance; // fraction, 0.01
-	uint32_t n;       // of the trial that is wanted, 1 …
-	uint32_t load;    // wanted
-	uint32_t step;    // as printed with that trial
-	enum trend trend; // as printed with that trial, TREND_NONE with the first
-	bool peak_passed; //
-	uint32_t last;    // measured by the last trial: the result
-	uint32_t most;    // largest rate measured
+	uint32_t link;      // rate of the link
+	double tolerance;   // fraction, 0.01
+	uint32_t n;         // of the trial that is wanted, 1 …
+	uint32_t load;      // wanted, at most link
+	uint32_t step;      // as printed with that trial
+	enum trend trend;   // as printed with that trial, TREND_NONE with the first
+	bool peak_passed;   //
+	uint32_t last;      // measured by the last trial: the result
+	uint32_t most;      // largest rate measured
 };
 
 #define EQUILIBRIUM_TRIALS 16
@@ -45,23 +45,23 @@ struct mlr_goal {
 	double width;        // relative: (upper − lower) ÷ upper at the end, 0.005
 	double trial_s;      // a trial of the last phase
 	double total_s;      // so much of trials at a load decides about it
-	double exceed_ratio; // of their time may be worse than loss_ratio; 0.5: the median
+	double exceed_ratio; // of their time may be worse, 0 ≤ it < 1; 0.5: the median
 };
 
 struct mlr_trial {
-	double load; // packets a second that were really sent
-	double want; // that the search asked for
-	double s;    //
-	double loss; // ratio
-	double rate; // packets a second that arrived
+	double load;   // packets a second that were really sent
+	double want;   // that the search asked for
+	double s;      // that it asked for
+	double loss;   // ratio
+	double rate;   // packets a second that arrived
 };
 
 enum mlr_state {
 	MLR_SEARCHING,
-	MLR_FOUND,   // lower and upper enclose it
-	MLR_MAX,     // no loss at the largest load: the limit is above
-	MLR_MIN,     // too much loss at the smallest load
-	MLR_GAVE_UP, // MLR_TRIALS were not enough: the answers contradict each other
+	MLR_FOUND,     // lower and upper enclose it
+	MLR_MAX,       // no loss at the largest load: the limit is above
+	MLR_MIN,       // too much loss at the smallest load
+	MLR_GAVE_UP,   // MLR_TRIALS were not enough: the answers contradict each other
 };
 
 #define MLR_GOALS 4
@@ -69,24 +69,23 @@ enum mlr_state {
 
 struct mlr_bound {
 	enum mlr_state state;
-	double lower; // largest load that met the goal, 0: none
-	double upper; // smallest load that did not, 0: none
-	double rate;  // conditional throughput: what arrived at `lower`, packets a second
+	double lower;  // largest load that met the goal, 0: none
+	double upper;  // smallest load that did not, 0: none
+	double rate;   // conditional throughput: what arrived at `lower`, packets a second
 };
 
 struct mlr {
 	struct mlr_goal goals[MLR_GOALS];
 	struct mlr_bound bounds[MLR_GOALS];
 	uint32_t n_goals;
-	double min, max; // loads
-	double first_s;  // a trial of the first phase
-	uint32_t n;      // trials so far
+	double min, max;    // loads
+	double first_s;     // a trial of the first phase
+	uint32_t n;         // trials so far
 	struct mlr_trial trials[MLR_TRIALS];
 	// the one that is wanted
 	double load, s;
-	// private from here on: what the implementation needs
-	uint32_t goal, phase;
-	double hint;
+	// private from here on
+	uint32_t phases[MLR_GOALS]; // where each goal is
 };
 
 /**
