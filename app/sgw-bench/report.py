@@ -22,12 +22,13 @@ h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin:
 p.sub { color: #57606a; margin-top: 0; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; margin: .5rem 0 1rem; }
 th, td { text-align: right; padding: .25rem .5rem; border-bottom: 1px solid #d0d7de; vertical-align: top; }
-th { font-weight: 600; border-bottom: 2px solid #8c959f; } td.t, th.t { text-align: left; }
+td.t:first-child { min-width: 13em; } th { font-weight: 600; border-bottom: 2px solid #8c959f; } td.t, th.t { text-align: left; }
 td.note { color: #9a3412; text-align: left; border-bottom: 1px solid #d0d7de; padding-top: 0; }
 tr.noted td { border-bottom: none; }
 svg { max-width: 100%; height: auto; } figure { margin: 0 0 1rem; break-inside: avoid; }
 code { background: #f6f8fa; padding: .1rem .25rem; overflow-wrap: anywhere; }
-@media print { body { max-width: none; margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
+@media print { body { max-width: none; margin: 0; font-size: 10pt; } table { font-size: 8.5pt; }
+  th, td { padding: .15rem .3rem; } h2 { break-after: avoid; }
   tr { break-inside: avoid; } td.note { color: #000; font-style: italic; } code { background: none; } }
 """
 COLOURS = ["#0b5cad", "#b45309", "#15803d", "#7c3aed", "#be123c", "#0e7490", "#4d7c0f", "#6b7280"]
@@ -104,13 +105,13 @@ def welch(after, before):
 
 # ---------------------------------------------------------------- plots
 
-def gnuplot(script, blocks):
-    """One SVG. blocks: lists of rows, to be used as $d0, $d1 …"""
+def gnuplot(script, blocks, keys=1):
+    """One SVG. blocks: lists of rows, to be used as $d0, $d1 …; keys: lines of the legend"""
     data = "".join(f"$d{i} << EOD\n" + "".join(" ".join(str(v) for v in row) + "\n" for row in rows) + "EOD\n"
                    for i, rows in enumerate(blocks))
-    head = ("set terminal svg size 860,380 dynamic font 'sans,13' background '#ffffff'\n"
+    head = (f"set terminal svg size 860,{360 + 18 * keys} dynamic font 'sans,13' background '#ffffff'\n"
             "set border 3 lc '#8c959f'\nset tics nomirror textcolor '#1b1f24'\nset grid lc '#e5e7eb'\n"
-            "set key outside top center horizontal\nset yrange [0:*]\n")
+            "set key outside top center vertical maxcols 1\nset yrange [0:*]\n")
     try:
         p = subprocess.run(["gnuplot"], input=data + head + script, capture_output=True, text=True, timeout=60)
     except FileNotFoundError:
@@ -135,6 +136,8 @@ def rate_plot(figures):
             groups.setdefault(label(f), []).append((frame_size(f), f["mbps"], f["ceiling_mbps"] or "NaN"))
     if not groups:
         return ""
+    if all(len(rows) == 1 for rows in groups.values()):
+        return rate_bars(groups)
     blocks, plots = [], []
     for i, (name, rows) in enumerate(sorted(groups.items())):
         blocks.append(sorted(rows))
@@ -142,8 +145,22 @@ def rate_plot(figures):
         plots.append(f"$d{i} using 1:2 with linespoints pt 7 ps 0.7 lw 2 lc '{colour}' title {quoted(name)}")
         plots.append(f"$d{i} using 1:3 with linespoints pt 2 ps 0.6 dt 2 lc '{colour}' notitle")
     return figure(gnuplot("set xlabel 'frame with FCS, bytes (mean)'\nset ylabel 'Mb/s of clear frames'\nset xrange [0:1600]\n"
-                          "plot " + ", \\\n".join(plots) + "\n", blocks),
+                          "plot " + ", \\\n".join(plots) + "\n", blocks, len(groups)),
                   "Rate by size; dashed, with crosses: what the wire can carry.")
+
+
+def rotated(names):
+    tics = ", ".join(f"{quoted(n).replace(' noenhanced', '')} {i}" for i, n in enumerate(names))
+    return f"set rmargin 26\nset xrange [-0.6:{len(names) - 0.4}]\nset xtics rotate by -25 noenhanced ({tics})\n"
+
+
+def rate_bars(groups):
+    """Of one size only there is no line to draw."""
+    rows = [(i, *v[0][1:]) for i, (_, v) in enumerate(sorted(groups.items()))]
+    return figure(gnuplot(rotated(sorted(groups)) + "set ylabel 'Mb/s of clear frames'\nset style fill solid 0.85 noborder\n"
+                          f"plot $d0 using 1:2:(0.5) with boxes lc '{COLOURS[0]}' title 'rate', "
+                          f"$d0 using 1:3 with points pt 2 ps 1.2 lw 2 lc '{COLOURS[1]}' title 'what the wire can carry'\n", [rows], 12),
+                  "Rate of each figure.")
 
 
 def figure(svg, caption):
@@ -166,7 +183,7 @@ def loss_plot(figures):
                      f"title {quoted(label(f) + ' ' + f['size'])}")
     if not blocks:
         return ""
-    return figure(gnuplot("set xlabel 'offered, Mb/s'\nset ylabel 'lost, %'\nplot " + ", \\\n".join(plots) + "\n", blocks),
+    return figure(gnuplot("set xlabel 'offered, Mb/s'\nset ylabel 'lost, %'\nplot " + ", \\\n".join(plots) + "\n", blocks, len(blocks)),
                   "Loss by load, all trials.")
 
 
@@ -176,11 +193,10 @@ def latency_plot(figures):
     names = [label(f) + " " + f["size"] for f in figures if f["latency_us"]]
     if not rows:
         return ""
-    tics = ", ".join(f"{quoted(n).replace(' noenhanced', '')} {i}" for i, n in enumerate(names))
     plots = [f"$d0 using 1:{k + 2} with points pt {pt} ps 1 lc '{COLOURS[k]}' title '{name}'"
              for k, (name, pt) in enumerate((("p50", 7), ("p99", 5), ("p99.9", 9), ("max", 2)))]
-    return figure(gnuplot(f"set logscale y\nset yrange [*:*]\nset ylabel 'latency, µs'\nset xrange [-0.5:{len(rows) - 0.5}]\n"
-                          f"set xtics rotate by -25 noenhanced ({tics})\nplot " + ", \\\n".join(plots) + "\n", [rows]),
+    return figure(gnuplot(rotated(names) + "set logscale y\nset yrange [*:*]\nset ylabel 'latency, µs'\nplot " +
+                          ", \\\n".join(plots) + "\n", [rows], 14),
                   "Latency in the trial that stands for each figure.")
 
 
