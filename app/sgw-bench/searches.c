@@ -109,6 +109,13 @@ run_equilibrium(struct run *r)
 
 // ---------------------------------------------------------------- NDR, PDR
 
+// Packets that did not come as they were sent.
+static uint64_t
+bad_of(const struct stream_result *s)
+{
+	return s->lost + s->corrupted;
+}
+
 static enum try_end
 mlr_once(struct run *r, struct mlr *m, const struct mlr_goal *goals, uint32_t n)
 {
@@ -123,7 +130,7 @@ mlr_once(struct run *r, struct mlr *m, const struct mlr_goal *goals, uint32_t n)
 
 		r->remaining = fmax(mlr_remaining(m) - m->s, 0);
 		end = run_try(r, m->load, m->s);
-		worst = t->n_streams == 2 && t->streams[1].lost > t->streams[0].lost;
+		worst = t->n_streams == 2 && bad_of(&t->streams[1]) > bad_of(&t->streams[0]);
 		if (end == TRY_VOID && r->generator_limited && m->load > 2 * m->min) {
 			// What the generator can not send is above the search.
 			mlr_begin(m, goals, n, max / 1000,
@@ -133,8 +140,7 @@ mlr_once(struct run *r, struct mlr *m, const struct mlr_goal *goals, uint32_t n)
 		}
 		if (end != TRY_GOOD)
 			return end;
-		mlr_tell(m, t->streams[worst].sent,
-			 t->streams[worst].lost + t->streams[worst].corrupted, t->s);
+		mlr_tell(m, t->streams[worst].sent, bad_of(&t->streams[worst]), t->s);
 	}
 	return TRY_GOOD;
 }
