@@ -101,7 +101,7 @@ run_loss(struct run *r)
 {
 	struct figure f = run_figure(r, "loss");
 	double top = rate_wanted(r);
-	enum try_end end = TRY_GOOD;
+	enum try_end end = TRY_GOOD, worst = TRY_GOOD;
 	bool lost = false;
 
 	r->mode = "loss";
@@ -118,12 +118,15 @@ run_loss(struct run *r)
 			lost |= loss_of(&r->trial) > 0;
 			if (!lost)
 				f.pps = rate_of(&r->trial);
+		} else {
+			worst = end;
+			f.inconclusive |= !lost; // here it might have
 		}
 	}
 	if (lost) // below what the generator can
 		r->generator_limited = false;
 	run_found(r, &f);
-	return end;
+	return worst;
 }
 
 // ---------------------------------------------------------------- soak
@@ -242,16 +245,12 @@ run_latency(struct run *r)
 	else
 		end = run_mlr(r, CMD_NDR, &ndr);
 	for (size_t i = 0; i < RTE_DIM(parts) && end == TRY_GOOD && ndr > 0; i++) {
-		struct figure f;
 		char mode[16];
 
 		r->mode = "latency";
 		end = run_try(r, ndr * parts[i], r->args->seconds);
 		snprintf(mode, sizeof(mode), "latency %.0f %%", parts[i] * 100);
-		f = run_figure(r, mode);
-		f.pps = rate_of(&r->trial);
-		f.loss = loss_of(&r->trial);
-		run_found(r, &f);
+		found_trial(r, mode, end);
 	}
 	return end;
 }

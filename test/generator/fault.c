@@ -3,6 +3,7 @@
 // account of its own of what it did. $SGW_PORT says what, with commas between:
 //
 //   lose=N dup=N swap=N:D corrupt=N:OFFSET foreign=N   every Nth frame of traffic
+//   foreign=N:LAST                                     the same up to the LASTth
 //   limit=PPS                                          a token bucket
 //   soft=PPS                                           beyond it loses a tenth of the excess
 //   down=FROM:FOR                                      link down, ms after the start
@@ -30,8 +31,8 @@
 	type __wrap_##name(__VA_ARGS__)
 
 static struct {
-	uint64_t lose, dup, swap, swap_by, corrupt, corrupt_at, foreign, down_from, down_for,
-		missed;
+	uint64_t lose, dup, swap, swap_by, corrupt, corrupt_at, foreign, foreign_to, down_from,
+		down_for, missed;
 	double limit, soft;
 } want;
 
@@ -51,9 +52,12 @@ read_wants(void)
 		const char *key;
 		uint64_t *a, *b;
 	} keys[] = {
-		{"lose=", &want.lose, NULL},          {"dup=", &want.dup, NULL},
-		{"swap=", &want.swap, &want.swap_by}, {"corrupt=", &want.corrupt, &want.corrupt_at},
-		{"foreign=", &want.foreign, NULL},    {"down=", &want.down_from, &want.down_for},
+		{"lose=", &want.lose, NULL},
+		{"dup=", &want.dup, NULL},
+		{"swap=", &want.swap, &want.swap_by},
+		{"corrupt=", &want.corrupt, &want.corrupt_at},
+		{"foreign=", &want.foreign, &want.foreign_to},
+		{"down=", &want.down_from, &want.down_for},
 		{"missed=", &want.missed, NULL},
 	};
 	char copy[256], *save = NULL;
@@ -150,7 +154,8 @@ harm(struct rte_mbuf *m, struct rte_mbuf **out)
 		did.duplicated += out[n] != NULL;
 		n += out[n] != NULL;
 	}
-	if (every(want.foreign)) { // another port's
+	if (every(want.foreign) && (want.foreign_to == 0 || did.seen < want.foreign_to)) {
+		// another port's
 		out[n] = rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX);
 		if (out[n] != NULL) {
 			uint8_t *ip = rte_pktmbuf_mtod_offset(out[n], uint8_t *, L2_LEN);

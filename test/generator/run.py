@@ -228,6 +228,10 @@ def test_not_the_device(report, folder):
     named("a rate that the generator does not reach", Run(folder, *trial, "--time", 0.5, "--size", 64, "-p", "--rate", 60000), "generator",
           "give sgw-bench cores of its own", "generator")
     named("somebody else's frames", undisturbed(folder, *trial, "--time", 0.5, "--rate", 100, harm="foreign=100"), "foreign", "of somebody else came")
+    named("somebody else's frames, in latency", undisturbed(folder, "latency", *trial[1:], "--time", 0.5, "--rate", 200, harm="foreign=100"), "foreign",
+          "of somebody else came")
+    named("somebody else's frames, in all of a loss curve but its end", undisturbed(
+        folder, "loss", *trial[1:], "--time", 0.3, "--rate", 100, harm="foreign=100:6500"), None, "of somebody else came")
     named("a link that goes down in the trial", undisturbed(folder, *trial, "--time", 2, "--rate", 10, harm="down=500:9000"), "link",
           "a link went down")
     named("the receiver's own losses", undisturbed(folder, *trial, "--time", 0.5, "--rate", 10, harm="missed=3"), "receiver", "missed")
