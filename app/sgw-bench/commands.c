@@ -132,7 +132,7 @@ run_loss(struct run *r)
 // ---------------------------------------------------------------- soak
 
 struct soak {
-	const struct run *r;
+	struct run *r;
 	double next;
 	uint64_t sent, received;
 };
@@ -143,6 +143,7 @@ soak_line(void *arg, double elapsed)
 	struct soak *s = arg;
 	uint64_t sent, received;
 
+	run_meters(s->r, elapsed);
 	if (elapsed < s->next)
 		return;
 	s->next += s->r->args->interval;
@@ -167,6 +168,8 @@ run_soak(struct run *r)
 	enum try_end end;
 
 	r->mode = "soak";
+	r->expected = r->args->seconds;
+	r->metered = false;
 	engine_trial(r->engine, rate_wanted(r), r->args->seconds, &r->trial, soak_line, &s);
 	p.load_mbps = mbps_of(r, r->trial.pps);
 	p.rate_mbps = mbps_of(r, rate_of(&r->trial));
@@ -275,6 +278,7 @@ recovery_sample(void *arg, double elapsed)
 	struct recovery *v = arg;
 	uint64_t sent, received;
 
+	run_meters(v->r, elapsed);
 	if (elapsed >= v->overload_s && v->slowed == 0) {
 		engine_slow_down(v->r->engine, v->slow_pps);
 		v->slowed = elapsed;
@@ -311,6 +315,8 @@ run_recovery(struct run *r)
 	v.slow_pps = rate / 2;
 	half = v.overload_s / 2;
 	r->mode = "recovery";
+	r->expected = v.overload_s; // half of it is under load
+	r->metered = false;
 	engine_trial(r->engine, fmin(rate * OVERLOAD, ceiling_of(r, true)), v.overload_s + half,
 		     &r->trial, recovery_sample, &v);
 	p.load_mbps = mbps_of(r, r->trial.pps);

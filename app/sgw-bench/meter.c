@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT "timeout 2 sh -c " // seconds that a command may take
+#define LIMIT "timeout -k 1 2 sh -c " // seconds that a command may take
 
 // The first number of a line.
 static double

@@ -70,8 +70,8 @@ void result_port(struct result *r, const char *role, const char *name, const cha
 		 const char *mac, const char *link);
 
 /**
- * Watts: a number as typed, a file to read, or `!command` to run at begin and end of each
- * trial. NULL: none. @return 0 or -EINVAL with err filled
+ * Watts: a number as typed, a file to read, or `!command` to run at the begin and in the
+ * middle of trials. NULL: none. @return 0 or -EINVAL with err filled
  */
 int result_watts(struct result *r, const char *source, struct err *err);
 /** Read the meter now. @param loaded  while traffic runs */

@@ -13,6 +13,7 @@
 
 #define TRIES 3           // of a trial that is void
 #define WARM_UP_PART 0.01 // of the load
+#define METER_LEAST_S 0.5
 
 static double
 seconds_now(void)
@@ -90,11 +91,27 @@ loss_of(const struct trial *t)
 
 // ---------------------------------------------------------------- trials
 
+// Loaded is what the device is in the middle. A command that answers late is over before what
+// has been reserved of sequence numbers is.
+void
+run_meters(struct run *r, double elapsed)
+{
+	if (r->metered || elapsed < r->expected / 2)
+		return;
+	r->metered = true;
+	// A trial that is shorter is over before the command has begun.
+	if (r->expected >= METER_LEAST_S)
+		result_watts_now(r->result, true);
+}
+
 static void
 progress(void *arg, double elapsed)
 {
-	const struct run *r = arg;
+	struct run *r = arg;
 
+	run_meters(r, elapsed);
+	if (!r->tty)
+		return;
 	fprintf(stderr, "\r\033[K%s, trial %u: %.1f Mb/s, %.0f of %.0f s; %.0f s since the start",
 		r->mode, r->n_trials + 1, mbps_of(r, r->trial.pps), fmin(elapsed, r->expected),
 		r->expected, seconds_now() - r->started);
@@ -124,14 +141,13 @@ record_trial(struct run *r)
 enum try_end
 run_try(struct run *r, double pps, double seconds)
 {
-	bool tty = isatty(STDERR_FILENO);
-
+	r->tty = isatty(STDERR_FILENO);
 	for (int i = 0; i < TRIES; i++) {
 		r->expected = seconds;
 		r->trial.pps = pps;
-		result_watts_now(r->result, true);
-		engine_trial(r->engine, pps, seconds, &r->trial, tty ? progress : NULL, r);
-		if (tty)
+		r->metered = false;
+		engine_trial(r->engine, pps, seconds, &r->trial, progress, r);
+		if (r->tty)
 			fputs("\r\033[K", stderr);
 		record_trial(r);
 		if (r->trial.why == TRIAL_GOOD)

@@ -23,6 +23,8 @@ struct run {
 	uint32_t n_trials, n_void; // of the figure that is searched
 	bool generator_limited;    // the generator did not reach a rate that was wanted
 	bool inconclusive;         // some figure is
+	bool tty;                  // stderr is one
+	bool metered;              // watts and CPU, in this trial
 	double started;            // s, monotonic: of the command
 	double expected;           // s that the trial takes, for progress
 	double remaining;          // s of trials after it, about; 0: not known
@@ -44,6 +46,9 @@ double loss_of(const struct trial *t);
 
 /** A trial, again up to twice when it is void. It is in r->trial, and in the record. */
 enum try_end run_try(struct run *r, double pps, double seconds);
+
+/** In each step of a trial: reads the meters when half of it is over. */
+void run_meters(struct run *r, double elapsed);
 
 /** Choose what is measured, and warm up. @return 0 or -1 with err filled */
 int run_set(struct run *r, uint8_t family, enum direction d, const struct size_mix *mix, double pps,

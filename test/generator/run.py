@@ -252,6 +252,16 @@ def test_not_the_device(report, folder):
     report.check(f"far from it: the headroom is {want:.1f}", bad)
 
 
+def test_watts(report, folder):
+    """The meter is read under load, in the middle of a trial: it tells the time here."""
+    for args in (["trial", "--time", 2], ["soak", "--time", 2, "--interval", 1]):
+        r = undisturbed(folder, *args, *RING, "--warm-up", 0, "--settle", 0, "--rate", 10, "--watts", "!date +%-S.%N")
+        w = r.doc["watts"] if r.doc else {}
+        after = (w.get("loaded") or 0) - (w.get("idle") or 0)
+        bad = [] if r.code == 0 and 0.9 <= after % 60 < 2 else [f"{w}", *r.say()]
+        report.check(f"{args[0]}: the meter is read under load", bad)
+
+
 # ---------------------------------------------------------------- what is on the wire
 
 def capture(folder, *args, config=None):
