@@ -16,6 +16,7 @@
 #define OVERLOAD 1.1         // RFC 2544 section 26.5
 #define OVERLOAD_S 60.0
 #define OVERLOAD_QUICK_S 3.0
+#define STILL 0.9 // of the time at half the load: who loses then does so to the end
 
 // What --rate says, packets a second of a stream; without it the ceiling.
 static double
@@ -309,7 +310,8 @@ run_recovery(struct run *r)
 	const struct args *a = r->args;
 	struct figure f = run_figure(r, "recovery");
 	struct point p = {.mode = "recovery", .figure = result_next(r->result), .trial = &r->trial};
-	double rate = rate_wanted(r), half, lost;
+	double rate = rate_wanted(r), half, after;
+	uint64_t lost = 0;
 
 	v = (struct recovery){.r = r, .overload_s = a->quick ? OVERLOAD_QUICK_S : OVERLOAD_S};
 	v.slow_pps = rate / 2;
@@ -325,7 +327,9 @@ run_recovery(struct run *r)
 	p.s = r->trial.s;
 	result_trial(r->result, &p);
 	r->n_trials = 1;
-	lost = loss_of(&r->trial) * (double)r->trial.streams[0].sent;
+	for (uint32_t i = 0; i < r->trial.n_streams; i++) // all that the samples miss
+		lost += r->trial.streams[i].lost + r->trial.streams[i].corrupted;
+	after = recovered_after(&v, lost);
 	f.pps = v.slow_pps;
 	f.loss = p.loss;
 	f.inconclusive = r->trial.why != TRIAL_GOOD;
@@ -334,10 +338,14 @@ run_recovery(struct run *r)
 	else if (lost == 0)
 		snprintf(f.remark, sizeof(f.remark),
 			 "nothing was lost in the overload either; give a larger --rate");
+	else if (after > STILL * half)
+		snprintf(f.remark, sizeof(f.remark),
+			 "did not recover: still lost packets %.1f s after the load fell to half",
+			 after);
 	else
 		snprintf(f.remark, sizeof(f.remark),
 			 "recovered %.0f ms after the load fell to half (steps of 20 ms)",
-			 1e3 * recovered_after(&v, (uint64_t)lost));
+			 1e3 * after);
 	run_found(r, &f);
 	return r->trial.why == TRIAL_STOPPED ? TRY_STOPPED : f.inconclusive ? TRY_VOID : TRY_GOOD;
 }
