@@ -227,7 +227,7 @@ run_back_to_back(struct run *r)
 		found_trial(r, "back-to-back", end);
 		return end;
 	}
-	f.pps = pps;
+	f.pps = median(bursts, n) > 0 ? pps : 0;
 	snprintf(f.remark, sizeof(f.remark), "longest burst at line rate: %.0f frames, %.2f ms%s",
 		 median(bursts, n) * pps, median(bursts, n) * 1e3,
 		 median(bursts, n) == BURST_S ? "; as long as one was tried (RFC 2544 26.4)" : "");

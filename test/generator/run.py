@@ -208,6 +208,9 @@ def test_limits(report, folder):
     thrice(report, f"equilibrium finds a limit of {limit} packets a second, and says so in the lab's words", equilibrium)
     thrice(report, "back-to-back finds how many frames a buffer holds", back_to_back)
     thrice(report, "a device that recovers at once is said to", recovery)
+    r = undisturbed(folder, "back-to-back", *RING, "--warm-up", 0, "--settle", 0.02, "-l", 10, harm="lose=1")
+    bad = [] if r.figure().get("pps") == 0 and r.figure()["bound"] == "nothing" and "rate: 0 frames, 0.00 ms" in r.out else r.say()
+    report.check("back-to-back through a device that loses all", bad)
     r = undisturbed(folder, "recovery", *RING, "--warm-up", 0, "--quick", "--rate", 20, harm="limit=1500")
     report.check("and one that never does is not", [] if r.code == 0 and "did not recover: still lost" in r.out else r.say())
 
