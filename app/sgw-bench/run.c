@@ -375,15 +375,28 @@ record_ports(struct run *r)
 	}
 }
 
-static int
+// The first one ends the program, the others are said.
+static void
+first_err(const struct err *e, struct err *first)
+{
+	if (first->kind == 0)
+		*first = *e;
+	else
+		fprintf(stderr, "sgw-bench: error: %s\n", e->text);
+}
+
+// All that can be, even when something can not.
+static void
 write_down(struct run *r, struct err *err)
 {
+	struct err failed = {0};
 	const struct args *a = r->args;
 
 	result_print(r->result, stdout);
-	if (a->json != NULL && result_write(r->result, a->json, err) != 0)
-		return -1;
-	return a->command == CMD_CALIBRATE ? calibration_write(r->result, a->output, err) : 0;
+	if (a->json != NULL && result_write(r->result, a->json, &failed) != 0)
+		first_err(&failed, err);
+	if (a->command == CMD_CALIBRATE && calibration_write(r->result, a->output, &failed) != 0)
+		first_err(&failed, err);
 }
 
 static int
@@ -418,7 +431,8 @@ run_command(const struct args *a, int argc, char **argv, struct err *err)
 
 	if (begin(&r, argc, argv, err) == 0) {
 		end = run_cases(&r, err);
-		if (err->kind == 0)
+		// What was measured before something failed is kept.
+		if (err->kind == 0 || result_next(r.result) > 0)
 			write_down(&r, err);
 	}
 	code = err->kind != 0                     ? (int)err->kind :

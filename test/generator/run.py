@@ -257,6 +257,13 @@ def test_not_the_device(report, folder):
     report.check(f"far from it: the headroom is {want:.1f}", bad)
 
 
+def test_kept(report, folder):
+    """What was measured before something failed is printed and written, and the failure is said."""
+    r = Run(folder, "sweep", *RING, "--warm-up", 0, "--settle", 0.05, "--quick", "--time", 0.2, "-l", 20, "--case", "a,do=true", "--case", "b,do=false")
+    bad = [] if r.code == 4 and r.figure().get("name") == "a" and "--case b: its command ended with status 1" in r.err else r.say()
+    report.check("sweep: a case whose command fails takes no other's result along", bad)
+
+
 def test_watts(report, folder):
     """The meter is read under load, in the middle of a trial: it tells the time here."""
     for args in (["trial", "--time", 2], ["soak", "--time", 2, "--interval", 1]):
