@@ -35,6 +35,7 @@ read_limit(const json_t *o, struct limit *l)
 {
 	const char *key;
 	json_t *value;
+	double family;
 
 	if (!json_is_object(o) || json_object_size(o) != sizeof(keys) / sizeof(keys[0]))
 		return "each limit has algorithm, direction, family, frame and pps, and nothing else";
@@ -52,10 +53,11 @@ read_limit(const json_t *o, struct limit *l)
 		 json_string_value(json_object_get(o, "algorithm")));
 	snprintf(l->direction, sizeof(l->direction), "%s",
 		 json_string_value(json_object_get(o, "direction")));
-	l->family = (uint8_t)json_number_value(json_object_get(o, "family"));
+	family = json_number_value(json_object_get(o, "family"));
+	l->family = family == 4 || family == 6 ? (uint8_t)family : 0;
 	l->frame = json_number_value(json_object_get(o, "frame"));
 	l->pps = json_number_value(json_object_get(o, "pps"));
-	return l->family == 4 || l->family == 6 ? NULL : "family is 4 or 6";
+	return l->family != 0 ? NULL : "family is 4 or 6";
 }
 
 int

@@ -200,6 +200,8 @@ no_calibrations(void **state)
 		 "limits[0]"},
 		{FILE_OF("{\"algorithm\": \"a\", \"direction\": \"forward\", \"family\": 5, \"frame\": 1, \"pps\": 1}"),
 		 "4 or 6"},
+		{FILE_OF("{\"algorithm\": \"a\", \"direction\": \"forward\", \"family\": 260, \"frame\": 1, \"pps\": 1}"),
+		 "family"},
 		{FILE_OF("{\"algorithm\": \"a\", \"direction\": \"forward\", \"family\": 4, \"frame\": 1, \"pp\": 1}"),
 		 "misspelt"},
 		{FILE_OF("{\"algorithm\": \"a\", \"algorithm\": \"a\", \"direction\": \"b\", \"family\": 4, \"frame\": 1, "
