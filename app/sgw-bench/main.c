@@ -56,7 +56,7 @@ static int
 run(const struct args *a, int argc, char **argv, struct err *err)
 {
 	const char *files[2] = {a->json, NULL};
-	int code;
+	int code, status;
 
 	if (a->command == CMD_CEILING) {
 		ceiling_print(a->link * 1e6, stdout);
@@ -75,7 +75,12 @@ run(const struct args *a, int argc, char **argv, struct err *err)
 			log_error("%s", err->text);
 			_exit(err->kind);
 		}
-		waitpid(pid, NULL, 0);
+		if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0) {
+			err_set(err, EXIT_MACHINE, -EIO,
+				"%s: not written; `sgw-bench report %s -o FILE.html` tells why",
+				a->html, a->json);
+			return err->kind;
+		}
 	}
 	return code;
 }
