@@ -347,6 +347,10 @@ def main():
     text = page(load(files[0]), load(files[1]) if len(files) > 1 else None)
     folder = os.path.dirname(os.path.abspath(target))
     try:
+        if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe is not replaced
+            with open(target, "w", encoding="utf-8") as f:
+                f.write(text)
+            return
         with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as f:
             f.write(text)
         os.chmod(f.name, 0o644)

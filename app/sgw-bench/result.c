@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,22 @@ struct result {
 	double watts_idle, watts_loaded, dut_cpu_loaded; // NaN: not known
 };
 
+// JSON is UTF-8: what is typed in something else is there all the same.
+static json_t *
+text(const char *s)
+{
+	json_t *o = json_string(s);
+	char *copy;
+
+	if (o != NULL || (copy = strdup(s)) == NULL)
+		return o;
+	for (char *c = copy; *c != '\0'; c++)
+		*c = (signed char)*c < 0 ? '?' : *c;
+	o = json_string(copy);
+	free(copy);
+	return o;
+}
+
 struct result *
 result_begin(int argc, char **argv)
 {
@@ -36,7 +53,7 @@ result_begin(int argc, char **argv)
 		return NULL;
 	r->watts_idle = r->watts_loaded = r->dut_cpu_loaded = NAN;
 	for (int i = 0; i < argc; i++)
-		json_array_append_new(command, json_string(argv[i]));
+		json_array_append_new(command, text(argv[i]));
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	r->figures = json_array();
 	r->trials = json_array();
@@ -63,8 +80,8 @@ result_port(struct result *r, const char *role, const char *name, const char *dr
 	    const char *mac, const char *link)
 {
 	json_array_append_new(json_object_get(r->doc, "ports"),
-			      json_pack("{s:s, s:s, s:s, s:s, s:s}", "role", role, "name", name,
-					"driver", driver, "mac", mac, "link", link));
+			      json_pack("{s:s, s:o, s:s, s:s, s:s}", "role", role, "name",
+					text(name), "driver", driver, "mac", mac, "link", link));
 }
 
 int
@@ -179,7 +196,7 @@ figure_json(const struct figure *f)
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		json_object_set_new(o, texts[i].key, json_string(texts[i].v));
+		json_object_set_new(o, texts[i].key, text(texts[i].v));
 	for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++)
 		json_object_set_new(o, reals[i].key, real(reals[i].v));
 	json_object_set_new(o, "family", json_integer(f->family));
@@ -232,13 +249,21 @@ add_meters(const struct result *r)
 int
 result_write(const struct result *r, const char *path, struct err *err)
 {
+	const size_t flags = JSON_INDENT(1) | JSON_REAL_PRECISION(10);
 	char temporary[4096];
+	struct stat s;
 
 	add_meters(r);
+	// A device or a pipe is written to, not replaced by a file.
+	if (stat(path, &s) == 0 && !S_ISREG(s.st_mode)) {
+		if (json_dump_file(r->doc, path, flags) == 0)
+			return 0;
+		return err_set(err, EXIT_MACHINE, -errno, "%s: can not be written (%s)", path,
+			       strerror(errno));
+	}
 	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.%d", path, (int)getpid()) >=
 		    sizeof(temporary) ||
-	    json_dump_file(r->doc, temporary, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) != 0 ||
-	    rename(temporary, path) != 0) {
+	    json_dump_file(r->doc, temporary, flags) != 0 || rename(temporary, path) != 0) {
 		unlink(temporary);
 		return err_set(err, EXIT_MACHINE, -errno,
 			       "%s: can not be written (%s); is there such a folder?", path,

@@ -9,6 +9,7 @@ import collections
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 import tempfile
@@ -49,11 +50,11 @@ def program(name):
 class Run:
     """One run of sgw-bench. `harm`: what the port does (SGW_PORT)."""
 
-    def __init__(self, folder, *args, harm="", timeout=100, workers=2):
-        self.json = os.path.join(folder, "result.json")
-        if os.path.exists(self.json):
+    def __init__(self, folder, *args, harm="", timeout=100, workers=2, record="result.json"):
+        self.json = os.path.join(folder, record)
+        if os.path.isfile(self.json):
             os.unlink(self.json)
-        cmd = [program(("test", "generator", "sgw-bench-fault")), *sgw.eal(mem=300, workers=workers), "--", *map(str, args)]
+        cmd = [program(("test", "generator", "sgw-bench-fault")), *sgw.eal(mem=300, workers=workers), "--", *(a if isinstance(a, bytes) else str(a) for a in args)]
         if args[0] not in ("calibrate",):
             cmd += ["--json", self.json]
         p = subprocess.run(cmd, cwd=folder, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
@@ -62,7 +63,7 @@ class Run:
         m = re.search(r"port: seen (\d+) lost (\d+) duplicated (\d+) swapped (\d+) corrupted (\d+) foreign (\d+)", p.stderr)
         self.port = dict(zip(("seen", "lost", "duplicated", "swapped", "corrupted", "foreign"), map(int, m.groups()))) if m else {}
         self.doc = None
-        if os.path.exists(self.json):
+        if os.path.isfile(self.json):
             with open(self.json) as f:
                 self.doc = json.load(f)
 
@@ -262,6 +263,20 @@ def test_kept(report, folder):
     r = Run(folder, "sweep", *RING, "--warm-up", 0, "--settle", 0.05, "--quick", "--time", 0.2, "-l", 20, "--case", "a,do=true", "--case", "b,do=false")
     bad = [] if r.code == 4 and r.figure().get("name") == "a" and "--case b: its command ended with status 1" in r.err else r.say()
     report.check("sweep: a case whose command fails takes no other's result along", bad)
+    short = ["trial", *RING, "--warm-up", 0, "--settle", 0.05, "--time", 0.2, "--rate", 1]
+    os.mkfifo(os.path.join(folder, "pipe"))
+    reader = subprocess.Popen(["cat", "pipe"], cwd=folder, stdout=subprocess.PIPE, text=True)
+    r = Run(folder, *short, record="pipe")
+    bad = [] if stat.S_ISFIFO(os.stat(os.path.join(folder, "pipe")).st_mode) else ["it is a file now"]
+    if bad:
+        reader.kill()
+    text = reader.communicate()[0]
+    report.check("--json to a pipe is written to it", bad or ([] if '"schema": 1' in text else r.say()))
+    r = Run(folder, *short, "--html", "nowhere/x.html")
+    report.check("a page that can not be written is said by the exit code", [] if r.code == 4 and r.doc else r.say())
+    r = Run(folder, *short, "--name", b"gr\xfcn")
+    got = (r.figure().get("name"), r.doc["command"][r.doc["command"].index("--name") + 1] if r.doc else None)
+    report.check("a name that is not UTF-8 is in the record", [] if got == ("gr?n", "gr?n") else [f"{got}", *r.say()])
 
 
 def test_watts(report, folder):
