@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define BITS (UINT32_C(1) << 22)
-#define WINDOW_MAX 65536u
+#define WINDOW_MAX BITS // of one flow: 2 s of the smallest frames of 1 Gb/s
 #define ARRIVALS (UINT32_C(1) << 16)
 #define ARRIVALS_MIN 8u
 #define ARRIVALS_MAX 512u

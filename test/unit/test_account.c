@@ -124,6 +124,22 @@ long_runs(void **state)
 	account_free(&a);
 }
 
+// What comes again long after is a duplicate, or it would stand for one that is lost.
+static void
+late_duplicates(void **state)
+{
+	struct account a;
+
+	assert_int_equal(account_create(&a, 1), 0);
+	for (uint64_t n = 0; n < 2000000; n += 2)
+		account_add(&a, 0, n);
+	for (uint64_t n = 0; n < 2000000; n += 2)
+		account_add(&a, 0, n);
+	assert_int_equal(a.received, 1000000);
+	assert_int_equal(a.duplicated, 1000000);
+	account_free(&a);
+}
+
 // ---------------------------------------------------------------- packets
 
 static struct args
@@ -209,7 +225,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hand_cases), cmocka_unit_test(random_arrivals),
-		cmocka_unit_test(long_runs),  cmocka_unit_test(every_byte),
+		cmocka_unit_test(long_runs),
+		cmocka_unit_test(late_duplicates), cmocka_unit_test(every_byte),
 		cmocka_unit_test(shares),
 	};
 
