@@ -98,6 +98,14 @@ collect_stream(struct engine *e, unsigned int i, uint64_t missed_before, struct 
 	out->sent_bytes = s->sent_bytes;
 	out->refused = s->refused;
 	out->sending = (double)(s->last - s->start) / (double)rte_get_tsc_hz();
+	// Without signatures, so much is sure: no more came than was sent.
+	if (out->received > s->sent) {
+		out->duplicated += out->received - s->sent;
+		out->received_bytes -= s->shape->n_sizes == 1 ?
+					       (out->received - s->sent) * (s->shape->l3[0] + 14u) :
+					       0;
+		out->received = s->sent;
+	}
 	if (!s->shape->signed_ && s->shape->n_sizes > 1 && out->received > 0)
 		out->received_bytes =
 			(uint64_t)((double)out->received * (s->shape->mean_l3 + RTE_ETHER_HDR_LEN));

@@ -145,6 +145,10 @@ def test_many_flows(report, folder):
     got, bad = r.last(), [] if r.code == 0 else r.say()
     bad += differ(got, {"lost": r.port.get("lost"), "corrupted": 0, "foreign": 0})
     report.check("no room for a signature: losses are counted all the same", bad)
+    r = good_trial(folder, "-4", "-s", 0, "--rate", 3, harm="dup=2")
+    got, bad = r.last(), [] if r.code == 0 else r.say()
+    bad += differ(got, {"received": got["sent"], "duplicated": r.port.get("duplicated"), "lost": 0})
+    report.check("and what came beyond what was sent is no rate of the device", bad)
 
 
 def test_rate(report, folder):
