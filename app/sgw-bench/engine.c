@@ -63,6 +63,7 @@ lane_loop(void *arg)
 		l->all += now - then;
 		l->busy += busy ? now - then : 0;
 		then = now;
+		atomic_fetch_add_explicit(&l->rounds, 1, memory_order_release);
 	}
 	return 0;
 }

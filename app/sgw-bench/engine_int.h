@@ -15,7 +15,9 @@ struct gateway;
 struct lane {
 	struct sender *sender[2];
 	struct receiver *receiver[2];
-	uint64_t busy, all; // TSC, since the trial began
+	uint64_t busy, all;         // TSC, since it was launched
+	uint64_t busy0, all0;       // control's: the same when the trial began
+	_Atomic uint64_t rounds;    // that it has ended
 	bool nap;
 	atomic_bool stop;
 };

@@ -60,6 +60,19 @@ wait_step(struct engine *e, bool *link)
 	*link = *link && engine_links_up(e);
 }
 
+// Until every lcore has ended the round that is under way: then it knows what was set, and
+// writes what it counts no more. One on a shared core may take a while.
+static void
+wait_rounds(struct engine *e)
+{
+	for (unsigned int i = 0; i < e->n_lanes; i++) {
+		uint64_t now = atomic_load_explicit(&e->lanes[i].rounds, memory_order_acquire);
+
+		while (atomic_load_explicit(&e->lanes[i].rounds, memory_order_acquire) < now + 2)
+			usleep(100);
+	}
+}
+
 static void
 run_trial(struct engine *e, struct trial *t, void (*progress)(void *, double), void *arg)
 {
@@ -124,7 +137,9 @@ lane_load(const struct engine *e, const void *task)
 		for (int k = 0; k < 2; k++)
 			if ((const void *)l->sender[k] == task ||
 			    (const void *)l->receiver[k] == task)
-				return l->all > 0 ? (double)l->busy / (double)l->all : 0;
+				return l->all > l->all0 ? (double)(l->busy - l->busy0) /
+								  (double)(l->all - l->all0) :
+							  0;
 	}
 	return 0;
 }
@@ -205,8 +220,10 @@ engine_trial(struct engine *e, double pps, double seconds, struct trial *out,
 		receiver_begin(&e->receivers[i], e->key);
 		end_announce(&e->ends[i], e->pool);
 	}
-	for (unsigned int i = 0; i < e->n_lanes; i++)
-		e->lanes[i].busy = e->lanes[i].all = 0;
+	for (unsigned int i = 0; i < e->n_lanes; i++) {
+		e->lanes[i].busy0 = e->lanes[i].busy;
+		e->lanes[i].all0 = e->lanes[i].all;
+	}
 	for (unsigned int i = 0; i < 2; i++)
 		atomic_store_explicit(&e->receivers[i].counting, e->receivers[i].shape != NULL,
 				      memory_order_release);
@@ -215,7 +232,7 @@ engine_trial(struct engine *e, double pps, double seconds, struct trial *out,
 	run_trial(e, out, progress, arg);
 	for (unsigned int i = 0; i < 2; i++)
 		atomic_store_explicit(&e->receivers[i].counting, false, memory_order_release);
-	usleep(STEP_US); // for the round that is under way
+	wait_rounds(e);
 	for (unsigned int i = 0; i < e->n_streams; i++) {
 		collect_stream(e, i, before[receiver_of(e, i)], &out->streams[i]);
 		out->streams[i].tx_load = lane_load(e, &e->senders[i]);

@@ -174,6 +174,7 @@ gateway_stop(struct gateway *g)
 	if (g->crypto)
 		crypto_close();
 	mb_manager_free(g->mb);
+	rte_mempool_free(g->big); // a sweep makes another one
 	if (g->state != NULL)
 		state_close(g->state);
 	free(g->sas);
