@@ -239,6 +239,8 @@ engine_trial(struct engine *e, double pps, double seconds, struct trial *out,
 		out->streams[i].rx_load = lane_load(e, &e->receivers[receiver_of(e, i)]);
 		judge_stream(out, &out->streams[i], (double)e->senders[i].total);
 	}
+	if (out->why == TRIAL_STOPPED)
+		snprintf(out->remark, sizeof(out->remark), "stopped by a signal");
 	if (out->why == TRIAL_LINK)
 		snprintf(out->remark, sizeof(out->remark),
 			 "a link went down in the trial; look at the cable and "
