@@ -176,7 +176,8 @@ figure_judge(struct figure *f, const struct calibration *c, double link_mbps,
 
 	f->limit_mbps = limit * f->frame * 8 / 1e6;
 	f->headroom = limit > 0 && f->pps > 0 ? limit / f->pps : 0;
-	f->bound = f->pps > 0 ? BOUND_DEVICE : BOUND_NOTHING;
+	// A void trial or a load that all passes is no limit of the device.
+	f->bound = f->pps > 0 && !f->by_load && !f->inconclusive ? BOUND_DEVICE : BOUND_NOTHING;
 	if (f->ceiling_mbps > 0 && f->mbps >= WIRE_NEAR * f->ceiling_mbps)
 		f->bound = BOUND_WIRE;
 	if (f->ceiling_mbps > 0 && f->mbps > WIRE_OVER * f->ceiling_mbps) {

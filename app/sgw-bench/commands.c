@@ -75,6 +75,7 @@ found_trial(struct run *r, const char *mode, enum try_end end)
 
 	f.pps = rate_of(&r->trial);
 	f.loss = loss_of(&r->trial);
+	f.by_load = f.loss == 0;
 	f.most_mbps = mbps_of(r, f.pps);
 	if (end != TRY_GOOD) {
 		f.inconclusive = true;
@@ -124,6 +125,7 @@ run_loss(struct run *r)
 			f.inconclusive |= !lost; // here it might have
 		}
 	}
+	f.by_load = !lost;
 	if (lost) // below what the generator can
 		r->generator_limited = false;
 	run_found(r, &f);
@@ -331,6 +333,7 @@ run_recovery(struct run *r)
 		lost += r->trial.streams[i].lost + r->trial.streams[i].corrupted;
 	after = recovered_after(&v, lost);
 	f.pps = v.slow_pps;
+	f.by_load = true;
 	f.loss = p.loss;
 	f.inconclusive = r->trial.why != TRIAL_GOOD;
 	if (f.inconclusive)

@@ -31,6 +31,7 @@ struct figure {
 	double ceiling_mbps; // of the wire, 0: not known
 	double loss;         // ratio in the trial that stands for the result
 	enum bound_by bound; //
+	bool by_load;        // a load that was asked for, and all of it passed
 	bool inconclusive;   // near a limit of the reference or the generator
 	char remark[160];    // "limited by reference (843 of 871)"
 	double limit_mbps;   // of the reference, from its calibration; 0: none

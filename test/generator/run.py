@@ -260,6 +260,9 @@ def test_not_the_device(report, folder):
     f, want = r.figure(), 60000 * 542 * 8 / 1e6 / 50
     bad = [] if r.code == 0 and 0.9 * want < f["headroom"] < 1.1 * want and not f["inconclusive"] else r.say()
     report.check(f"far from it: the headroom is {want:.1f}", bad)
+    for harm, bound in (("", "nothing"), ("lose=100", "device")):
+        r = undisturbed(folder, *trial, "--time", 0.5, "--rate", 20, harm=harm)
+        report.check(f"a trial, {harm or 'all passed'}: bound by {bound}", [] if r.figure().get("bound") == bound else r.say())
 
 
 def test_kept(report, folder):
