@@ -15,8 +15,8 @@ _Static_assert(RECEIVE_BURST <= 64, "gateway_open() takes a burst of sgw's");
 void
 receiver_begin(struct receiver *r, uint64_t key)
 {
-	r->old_key = r->key;
-	r->key = key;
+	memmove(r->keys + 1, r->keys, sizeof(r->keys) - sizeof(r->keys[0]));
+	r->keys[0] = key;
 	r->ns_per_tick = 1e9 * (1 << TIME_SHIFT) / (double)rte_get_tsc_hz();
 	memset(&r->out, 0, sizeof(r->out));
 	if (r->shape != NULL)
@@ -76,7 +76,7 @@ look(struct receiver *r, struct rte_mbuf *m, bool due_in_clear, uint64_t now)
 	const uint8_t *ip = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct seen seen;
 
-	switch (shape_look(r->shape, ip, m->data_len, r->key, r->old_key, &seen)) {
+	switch (shape_look(r->shape, ip, m->data_len, r->keys, &seen)) {
 	case SEEN_GOOD:
 		if (likely(due_in_clear))
 			count_good(r, ip, &seen, now);

@@ -22,7 +22,7 @@ struct receiver {
 	struct account account;
 
 	// of a trial; set while not counting
-	uint64_t key, old_key;
+	uint64_t keys[KEYS]; // the newest first
 	double ns_per_tick; // of struct sig.time
 	atomic_bool counting;
 

@@ -279,8 +279,18 @@ is_sound(const struct shape *s, const uint8_t *ip, uint32_t len, uint32_t off)
 	return sum != 0 && udp_sum(s, ip, udp, udp_len, off) == 0;
 }
 
+// Late from a trial before?
+static bool
+is_late(const struct sig *sig, const uint64_t *keys)
+{
+	for (int i = 1; i < KEYS; i++)
+		if (sig->check == sig_check(keys[i], sig->flow, sig->seq, sig->time))
+			return true;
+	return false;
+}
+
 enum verdict
-shape_look(const struct shape *s, const uint8_t *ip, uint32_t len, uint64_t key, uint64_t old_key,
+shape_look(const struct shape *s, const uint8_t *ip, uint32_t len, const uint64_t *keys,
 	   struct seen *out)
 {
 	struct sig sig;
@@ -301,10 +311,8 @@ shape_look(const struct shape *s, const uint8_t *ip, uint32_t len, uint64_t key,
 	if (len < s->hdr_len + (uint32_t)SIG_LEN)
 		return SEEN_CORRUPTED;
 	memcpy(&sig, ip + s->hdr_len, SIG_LEN);
-	if (unlikely(sig.check != sig_check(key, sig.flow, sig.seq, sig.time)))
-		return sig.check == sig_check(old_key, sig.flow, sig.seq, sig.time) ?
-			       SEEN_FOREIGN :
-			       SEEN_CORRUPTED;
+	if (unlikely(sig.check != sig_check(keys[0], sig.flow, sig.seq, sig.time)))
+		return is_late(&sig, keys) ? SEEN_FOREIGN : SEEN_CORRUPTED;
 	if (unlikely(sig.flow != flow || !is_sound(s, ip, len, SIG_LEN)))
 		return SEEN_CORRUPTED;
 	out->seq = sig.seq;

@@ -87,14 +87,15 @@ struct seen {
 	uint32_t time;
 };
 
+#define KEYS 8 // of this trial and those before, whose packets may still come
+
 /**
  * Look at a packet.
- * @param ip,len    from the IP header on; what is behind the packet's own length is padding
- * @param key       of the trial
- * @param old_key   of the one before
+ * @param ip,len  from the IP header on; what is behind the packet's own length is padding
+ * @param keys    KEYS of them: of the trial, of the one before …
  */
-enum verdict shape_look(const struct shape *s, const uint8_t *ip, uint32_t len, uint64_t key,
-			uint64_t old_key, struct seen *out);
+enum verdict shape_look(const struct shape *s, const uint8_t *ip, uint32_t len,
+			const uint64_t *keys, struct seen *out);
 
 /** Is the length that of this packet? For after shape_look(), with all of seq. */
 bool shape_is_long(const struct shape *s, const uint8_t *ip, uint32_t flow, uint64_t seq);
