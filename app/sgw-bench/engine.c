@@ -72,6 +72,7 @@ static int
 start_lanes(struct engine *e, struct err *err)
 {
 	unsigned int lcore, n = rte_lcore_count() - 1, next = 0;
+	unsigned int to = e->one_port || e->senders[0].end == &e->ends[1] ? 0 : 1;
 
 	if (n == 0)
 		return err_set(err, EXIT_USAGE, -EINVAL,
@@ -80,10 +81,12 @@ start_lanes(struct engine *e, struct err *err)
 	e->n_lanes = RTE_MIN(n, 4u);
 	for (unsigned int i = 0; i < 2; i++)
 		e->lanes[next++ % e->n_lanes].sender[i] = &e->senders[i];
-	// The first stream's sender and receiver are apart as soon as there are two lcores.
+	// A stream's sender and receiver are apart as soon as there are two lcores, whichever way
+	// it goes.
 	next = e->n_lanes == 2 ? 1 : next;
-	for (int i = e->one_port ? 0 : 1; i >= 0; i--)
-		e->lanes[next++ % e->n_lanes].receiver[i] = &e->receivers[i];
+	e->lanes[next++ % e->n_lanes].receiver[to] = &e->receivers[to];
+	if (!e->one_port)
+		e->lanes[next++ % e->n_lanes].receiver[1 - to] = &e->receivers[1 - to];
 	next = 0;
 	RTE_LCORE_FOREACH_WORKER(lcore) {
 		if (next == e->n_lanes)

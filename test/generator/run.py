@@ -162,6 +162,17 @@ def test_rate(report, folder):
         report.check(f"{rate} Mb/s are sent as such", bad)
 
 
+def test_lcores(report, folder):
+    """A stream is sent and received on two lcores: were it one, both loads were the same number."""
+    ports = ["-t", "net_ring0", "-r", "net_ring1", "-d", MAC, "-D", MAC, "--shared-cores"]
+    for way in ("forward", "reverse", "both"):
+        for workers in (2, 3):
+            r = Run(folder, "trial", *ports, "--direction", way, "--warm-up", 0, "--time", 0.2, "--settle", 0, "--rate", 10, workers=workers)
+            streams = r.figure()["trials"][-1]["streams"] if r.figure()["trials"] else []
+            bad = [] if streams and all(s["tx_load"] != s["rx_load"] for s in streams) else [f"{streams}", *r.say()]
+            report.check(f"{way}, {workers} lcores: sender and receiver apart", bad)
+
+
 # ---------------------------------------------------------------- limits
 
 def thrice(report, name, once):
