@@ -103,6 +103,18 @@ make_schedule(struct shape *s, const struct size_mix *mix)
 	return total;
 }
 
+static uint32_t
+common_divisor(uint32_t a, uint32_t b)
+{
+	while (b != 0) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 int
 shape_fill(struct shape *s, const struct args *a, uint8_t family, const struct size_mix *mix,
 	   bool reverse, struct err *err)
@@ -132,6 +144,7 @@ shape_fill(struct shape *s, const struct args *a, uint8_t family, const struct s
 			       "--flows %u: --src and --dst make only %llu; widen "
 			       "them",
 			       a->flows, (unsigned long long)all);
+	s->rounds = s->n_sizes / common_divisor(s->n_sizes, s->n_flows);
 	s->min_l3 = UINT16_MAX;
 	for (uint32_t i = 0; i < s->n_sizes; i++) {
 		s->min_l3 = s->l3[i] < s->min_l3 ? s->l3[i] : s->min_l3;

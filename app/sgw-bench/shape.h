@@ -37,6 +37,7 @@ struct shape {
 	struct addr src, dst; // first of them; a flow's is dst + flow ÷ n_src
 	uint16_t sport_be, dport_be;
 	uint32_t n_sizes;          // of the schedule
+	uint32_t rounds;           // of all flows, after which sizes meet the same flows again
 	uint16_t l3[SCHEDULE_MAX]; // bytes, in the order of sending
 	double mean_l3;            //
 	uint16_t min_l3, max_l3;   //
@@ -53,8 +54,11 @@ int shape_fill(struct shape *s, const struct args *a, uint8_t family, const stru
 static inline uint16_t
 shape_l3(const struct shape *s, uint32_t flow, uint64_t seq)
 {
-	// One more each time round, or with 12 sizes and 24 flows each flow had but one.
-	return s->l3[s->n_sizes == 1 ? 0 : (flow + seq * s->n_flows + seq) % s->n_sizes];
+	if (s->n_sizes == 1)
+		return s->l3[0];
+	// The schedule in turn, and one further where it would begin anew with the same flow: or
+	// with 12 sizes and 24 flows each flow had but one. No sooner, or few flows had not all.
+	return s->l3[(flow + seq * s->n_flows + seq / s->rounds) % s->n_sizes];
 }
 
 /** The check of a signature. @param key  of the trial */

@@ -202,30 +202,37 @@ every_byte(void **state)
 	}
 }
 
-// Sizes by their weights, all flows of all sizes.
+// Sizes by their weights, all flows of all sizes, however few or many there are.
 static void
 shares(void **state)
 {
-	struct args a = lab(4);
+	static const uint32_t flows[] = {1, 2, 3, 5, 11, 12, 23, 24, 4970}; // 12 sizes make a round
 	struct size_mix mix = {.name = "imix", .n = 3, .l3 = {46, 552, 1500}, .weight = {7, 4, 1}};
-	uint64_t n[3] = {0}, of_flow[3] = {0};
-	struct shape s;
-	struct err err;
 
-	a.flows = 24; // a multiple of the 12 of a round
-	assert_int_equal(shape_fill(&s, &a, 4, &mix, false, &err), 0);
-	assert_int_equal(s.n_sizes, 12);
-	for (uint64_t seq = 0; seq < 120; seq++)
-		for (uint32_t f = 0; f < s.n_flows; f++)
-			for (int k = 0; k < 3; k++) {
-				n[k] += shape_l3(&s, f, seq) == mix.l3[k];
-				of_flow[k] += f == 5 && shape_l3(&s, f, seq) == mix.l3[k];
-			}
-	assert_int_equal(n[0], 120 * 24 * 7 / 12);
-	assert_int_equal(n[1], 120 * 24 * 4 / 12);
-	assert_int_equal(n[2], 120 * 24 * 1 / 12);
-	assert_int_equal(of_flow[2], 10);
-	assert_true(s.mean_l3 > 335.8 && s.mean_l3 < 335.9); // 353.8 of lab.md, less 18 of Ethernet
+	for (size_t i = 0; i < sizeof(flows) / sizeof(flows[0]); i++) {
+		struct args a = lab(4);
+		uint64_t n[3] = {0}, of_flow[3] = {0};
+		struct shape s;
+		struct err err;
+
+		a.flows = flows[i];
+		assert_int_equal(shape_fill(&s, &a, 4, &mix, false, &err), 0);
+		assert_int_equal(s.n_sizes, 12);
+		for (uint64_t seq = 0; seq < 144; seq++)
+			for (uint32_t f = 0; f < s.n_flows; f++)
+				for (int k = 0; k < 3; k++) {
+					bool is = shape_l3(&s, f, seq) == mix.l3[k];
+
+					n[k] += is;
+					of_flow[k] += is && f == flows[i] / 2;
+				}
+		for (int k = 0; k < 3; k++) {
+			assert_int_equal(n[k], 12 * flows[i] * mix.weight[k]);
+			assert_int_equal(of_flow[k], 12 * mix.weight[k]);
+		}
+		// 353.8 of lab.md, less 18 of Ethernet
+		assert_true(s.mean_l3 > 335.8 && s.mean_l3 < 335.9);
+	}
 }
 
 int
