@@ -28,7 +28,7 @@ struct hist {
 	uint64_t n;
 	uint64_t min, max;
 	double sum;
-	uint32_t slots[HIST_SLOTS];
+	uint64_t slots[HIST_SLOTS]; // a night is more than 2^32 packets
 };
 
 void hist_add(struct hist *h, uint64_t ns);

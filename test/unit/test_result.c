@@ -51,6 +51,25 @@ quantiles(void **state)
 		    hist_quantile(&h, 1) > 0.97 * (double)h.max);
 }
 
+// A soak of a night: most of its packets are of one slot.
+static void
+long_trials(void **state)
+{
+	static struct hist h, again;
+
+	hist_add(&h, 5000);
+	hist_add(&h, 5000);
+	hist_add(&h, 5000);
+	hist_add(&h, 9000000);
+	for (int i = 0; i < 33; i++) {
+		again = h;
+		hist_merge(&h, &again);
+	}
+	assert_true(h.n == UINT64_C(4) << 33);
+	assert_true(fabs(hist_quantile(&h, 0.5) - 5000) < 100);
+	assert_true(hist_quantile(&h, 0.99) > 8900000);
+}
+
 static void
 few_values(void **state)
 {
@@ -225,6 +244,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quantiles),          cmocka_unit_test(few_values),
+		cmocka_unit_test(long_trials),
 		cmocka_unit_test(near_the_reference), cmocka_unit_test(between_sizes),
 		cmocka_unit_test(wire_and_generator), cmocka_unit_test(no_calibrations),
 	};
