@@ -46,21 +46,26 @@ wire_pps(const struct run *r, const struct encap *e)
 	return ceiling_pps(e, r->link_bps, m->l3, m->weight, m->n);
 }
 
+// Of the wire on one side, 't' or 'r'.
+static double
+side_pps(const struct run *r, char side)
+{
+	const struct args *a = r->args;
+	struct encap e = a->esp_side == side ? r->kase.encap : (struct encap){0};
+
+	e.vlan_tags = (side == 't' ? a->vlan_t : a->vlan_r) != 0;
+	return wire_pps(r, &e);
+}
+
 double
 ceiling_of(const struct run *r, bool tx)
 {
-	const struct args *a = r->args;
-	bool reverse = r->kase.direction == DIR_REVERSE, esp = a->esp_side != 0;
-	bool tx_esp = esp && (a->esp_side == 't') != reverse;
-	struct encap clear = {.vlan_tags = (reverse ? a->vlan_r : a->vlan_t) != 0};
-	double out = wire_pps(r, tx_esp ? &r->kase.encap : &clear), in;
+	double t = side_pps(r, 't'), other = side_pps(r, 'r'), both = fmin(t, other);
 
-	if (tx)
-		return out;
-	clear.vlan_tags = (reverse ? a->vlan_t : a->vlan_r) != 0;
+	if (tx && r->kase.direction != DIR_BOTH)
+		return r->kase.direction == DIR_REVERSE ? other : t;
 	// By us or between the gateways, somewhere it is ESP.
-	in = wire_pps(r, r->kase.has_encap ? &r->kase.encap : &clear);
-	return fmin(out, in);
+	return tx || !r->kase.has_encap ? both : fmin(both, wire_pps(r, &r->kase.encap));
 }
 
 double

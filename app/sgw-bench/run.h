@@ -38,7 +38,8 @@ enum try_end {
 
 double mbps_of(const struct run *r, double pps);
 double pps_of(const struct run *r, double load); // of --rate's and -l's unit
-/** Largest packets a second of a stream that the wires carry. @param tx  of the sender's wire only */
+/** Largest packets a second of a stream that the wires carry.
+ *  @param tx  of the senders' wires only */
 double ceiling_of(const struct run *r, bool tx);
 /** Rate that arrived, packets a second of the worst stream. */
 double rate_of(const struct trial *t);

@@ -382,6 +382,20 @@ def test_esp(report, folder):
         report.check(f"{cipher}{' ' + auth if auth else ''}: sealed frames open with `cryptography`", bad + (r.say() if bad else []))
 
 
+def test_ceilings(report, folder):
+    """What the wires carry: with the tag of the side that carries ESP, and two senders have the lower of their wires."""
+    out, back = world.out_sa(0x2001, "aes-gcm-16"), world.in_sa(0x1001, "aes-gcm-16")
+    sgw.write_config(folder, PLAYED.replace("SAS", ", ".join(x.to_config() for x in (out, back))), "played.yaml")
+    ports = ["-t", "net_ring0", "-r", "net_ring1", "-d", MAC, "-D", MAC, "-f", "played.yaml", "--shared-cores", "--warm-up", 0, "--settle", 0, "-l", 10]
+    for args, length in (([], 622), (["--vlan-t", 7], 626), (["--vlan-r", 7], 622)):
+        r = Run(folder, "trial", *ports, "--esp", "t", "--rate", 1, "--time", 0.2, *args)
+        bad = [] if abs(r.figure().get("ceiling_mbps", 0) - 10 * 542 / length) < 0.01 else [f"{r.figure()}", *r.say()]
+        report.check(f"ceiling of 10 Mb/s, {' '.join(map(str, args)) or 'no tag'}: of {length} bytes a frame", bad)
+    r = Run(folder, "recovery", *ports, "--esp", "r", "--rate", 8.7, "--quick", "--direction", "both", "--src", "198.19.0.1", "--dst", "198.18.0.1")
+    load = r.figure()["trials"][0]["load_mbps"] if r.figure()["trials"] else 0
+    report.check("both ways, one of them ESP: the line rate is that of ESP", [] if abs(load - 10 * 542 / 622) < 0.01 else [f"{load}", *r.say()])
+
+
 def main():
     report = sgw.Report()
     with tempfile.TemporaryDirectory(prefix="sgw-generator-") as folder:
