@@ -132,8 +132,10 @@ end_arp(struct end *e, struct rte_mbuf *m, uint16_t l2_len)
 	if (m->data_len < l2_len + sizeof(*arp) ||
 	    arp->arp_opcode != rte_cpu_to_be_16(RTE_ARP_OP_REQUEST) ||
 	    arp->arp_protocol != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
-	    arp->arp_data.arp_sip == arp->arp_data.arp_tip || l2_len != e->l2_len) {
-		rte_pktmbuf_free(m); // an announcement, an answer, or nonsense
+	    arp->arp_data.arp_sip == arp->arp_data.arp_tip ||
+	    arp->arp_data.arp_sip == 0 || l2_len != e->l2_len) {
+		// An announcement, somebody who looks for duplicates (RFC 5227), an answer, nonsense.
+		rte_pktmbuf_free(m);
 		return;
 	}
 	asked = arp->arp_data.arp_tip;

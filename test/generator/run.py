@@ -360,6 +360,26 @@ def test_frames(report, folder):
     report.check("a tag where one is asked for", [] if frames and all(f[12:16] == b"\x81\x00\x00\x4d" for f in frames) else r.say())
 
 
+def test_neighbours(report, folder):
+    """Who asks for an address is answered; who looks whether somebody has it already is not."""
+    from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, IPv6
+    from scapy.layers.l2 import ARP, Ether
+    from scapy.utils import rdpcap, wrpcap
+    ask, every = "02:00:00:00:00:22", "ff:ff:ff:ff:ff:ff"
+    wrpcap(os.path.join(folder, "asked.pcap"), [
+        Ether(src=ask, dst=every) / ARP(op=1, hwsrc=ask, psrc="192.0.2.2", pdst="192.0.2.1"),
+        Ether(src=ask, dst=every) / ARP(op=1, hwsrc=ask, psrc="0.0.0.0", pdst="192.0.2.2"),
+        Ether(src=ask, dst=every) / ARP(op=1, hwsrc=ask, psrc="192.0.2.2", pdst="192.0.2.2"),
+        Ether(src=ask, dst="33:33:ff:00:00:01") / IPv6(src="2001:db8::2", dst="ff02::1:ff00:1", hlim=255) / ICMPv6ND_NS(tgt="2001:db8::1") / ICMPv6NDOptSrcLLAddr(lladdr=ask),
+        Ether(src=ask, dst="33:33:ff:00:00:02") / IPv6(src="::", dst="ff02::1:ff00:2", hlim=255) / ICMPv6ND_NS(tgt="2001:db8::2")])
+    r = Run(folder, "trial", "-t", "net_ring0", "-r", "net_pcap0,rx_pcap=asked.pcap,tx_pcap=answers.pcap", "-d", MAC, "--shared-cores",
+            "--rate", 1, "--time", 0.3, "--settle", 0, "--warm-up", 0)
+    frames = [f for f in rdpcap(os.path.join(folder, "answers.pcap")) if f.type != 0x88b5]
+    got = [(f[ARP].op, f[ARP].psrc, f[ARP].pdst) if ARP in f else (f[ICMPv6ND_NA].tgt, f[IPv6].dst) if ICMPv6ND_NA in f else f.summary() for f in frames]
+    bad = [] if got == [(2, "192.0.2.1", "192.0.2.2"), ("2001:db8::1", "2001:db8::2")] and all(f.dst == ask for f in frames) else [f"{got}", *r.say()]
+    report.check("answers for every address, but not to who asks for duplicates", bad)
+
+
 def test_esp(report, folder):
     """Frames that are sent sealed, opened by `cryptography`."""
     for cipher, auth in (("aes-gcm-16", None), ("aes-cbc", "hmac-sha1-96"), ("aes-cbc", "hmac-sha256-128"),
