@@ -132,10 +132,10 @@ mlr_once(struct run *r, struct mlr *m, const struct mlr_goal *goals, uint32_t n)
 		end = run_try(r, m->load, m->s);
 		worst = t->n_streams == 2 && bad_of(&t->streams[1]) > bad_of(&t->streams[0]);
 		if (end == TRY_VOID && r->generator_limited && m->load > 2 * m->min) {
-			// What the generator can not send is above the search.
-			mlr_begin(m, goals, n, max / 1000,
-				  fmin(m->load * 0.9, (double)t->streams[0].sent / t->s * 0.98),
-				  first_s);
+			// What the generator can not send is above the search; it may send nothing at all.
+			double can = fmin(m->load * 0.9, (double)t->streams[0].sent / t->s * 0.98);
+
+			mlr_begin(m, goals, n, max / 1000, fmax(can, max / 1000), first_s);
 			continue;
 		}
 		if (end != TRY_GOOD)
