@@ -225,8 +225,7 @@ engine_trial(struct engine *e, double pps, double seconds, struct trial *out,
 		e->lanes[i].all0 = e->lanes[i].all;
 	}
 	for (unsigned int i = 0; i < 2; i++)
-		atomic_store_explicit(&e->receivers[i].counting, e->receivers[i].shape != NULL,
-				      memory_order_release);
+		atomic_store_explicit(&e->receivers[i].counting, true, memory_order_release);
 	for (unsigned int i = 0; i < e->n_streams; i++)
 		sender_begin(&e->senders[i], pps, seconds, lag, e->key);
 	run_trial(e, out, progress, arg);

@@ -97,7 +97,7 @@ look(struct receiver *r, struct rte_mbuf *m, bool due_in_clear, uint64_t now)
 
 // An error message about what we sent tells more than a loss.
 static bool
-is_icmp_error(struct receiver *r, const uint8_t *ip, uint32_t len)
+is_icmp_error(struct receiver *r, const uint8_t *ip, uint32_t len, bool counting)
 {
 	uint32_t off = ip[0] >> 4 == 4 ? (ip[0] & 15u) * 4 : 40;
 	bool is;
@@ -107,7 +107,7 @@ is_icmp_error(struct receiver *r, const uint8_t *ip, uint32_t len)
 	is = ip[0] >> 4 == 4 ?
 		     ip[9] == IPPROTO_ICMP && (ip[off] == 3 || ip[off] == 11 || ip[off] == 12) :
 		     ip[6] == IPPROTO_ICMPV6 && ip[off] < 128;
-	if (is) {
+	if (is && counting) {
 		r->icmp_errors++;
 		r->icmp_type = ip[off];
 		r->icmp_code = ip[off + 1];
@@ -127,14 +127,14 @@ is_housekeeping(const uint8_t *ip)
 // What is IP goes on, at its header; the rest is answered, counted, or let be.
 // @return false: taken
 static bool
-take_frame(struct receiver *r, struct rte_mbuf *m)
+take_frame(struct receiver *r, struct rte_mbuf *m, bool counting)
 {
 	uint8_t *l2 = rte_pktmbuf_mtod(m, uint8_t *), *ip;
 	uint16_t off = RTE_ETHER_HDR_LEN, type;
 	uint32_t len;
 
 	if (m->nb_segs != 1 || m->data_len < RTE_ETHER_HDR_LEN) {
-		r->out.foreign++;
+		r->out.foreign += counting;
 		rte_pktmbuf_free(m);
 		return false;
 	}
@@ -158,7 +158,7 @@ take_frame(struct receiver *r, struct rte_mbuf *m)
 			end_solicited(r->end, m, off);
 			return false;
 		}
-		if (!is_icmp_error(r, ip, len) && !is_housekeeping(ip) && r->shape != NULL) {
+		if (!is_icmp_error(r, ip, len, counting) && !is_housekeeping(ip) && r->shape != NULL) {
 			rte_pktmbuf_adj(m, off);
 			return true;
 		}
@@ -179,7 +179,7 @@ receiver_poll(struct receiver *r)
 	if (n == 0)
 		return false;
 	for (uint16_t i = 0; i < n; i++)
-		if (take_frame(r, pkts[i]))
+		if (take_frame(r, pkts[i], counting))
 			pkts[n_ip++] = pkts[i];
 	if (!counting) {
 		rte_pktmbuf_free_bulk(pkts, n_ip);

@@ -31,7 +31,7 @@ struct receiver {
 	uint64_t esp_bad0, esp_replayed0; // at the beginning
 	_Atomic uint64_t received;        // for control to see while it counts
 	uint64_t last;                    // TSC of the last packet
-	uint64_t icmp_errors;             // that came, of any trial
+	uint64_t icmp_errors;             // that came
 	uint8_t icmp_type, icmp_code;     // of the last one
 };
 
