@@ -190,6 +190,16 @@ engine_start(const struct args *a, struct err *err)
 			goto fail;
 		e->gateway_file = a->esp_file;
 	}
+	for (uint32_t i = 0; i < a->n_cases; i++) {
+		struct gateway *g = NULL;
+
+		if (a->cases[i].file == NULL)
+			continue;
+		g = gateway_load(a->cases[i].file, err);
+		if (g == NULL)
+			goto fail;
+		gateway_stop(g);
+	}
 	if (start_eal(e, err) != 0 || start_ends(e, err) != 0 || wait_links(e, err) != 0)
 		goto fail;
 	if (e->gateway != NULL &&

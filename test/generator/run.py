@@ -281,6 +281,12 @@ def test_kept(report, folder):
     r = Run(folder, "sweep", *RING, "--warm-up", 0, "--settle", 0.05, "--quick", "--time", 0.2, "-l", 20, "--case", "a,do=true", "--case", "b,do=false")
     bad = [] if r.code == 4 and r.figure().get("name") == "a" and "--case b: its command ended with status 1" in r.err else r.say()
     report.check("sweep: a case whose command fails takes no other's result along", bad)
+    out, back = world.out_sa(0x2001, "aes-gcm-16"), world.in_sa(0x1001, "aes-gcm-16")
+    sgw.write_config(folder, PLAYED.replace("SAS", ", ".join(x.to_config() for x in (out, back))), "good.yaml")
+    sgw.write_config(folder, "nonsense: 1", "bad.yaml")
+    r = Run(folder, "sweep", *RING, "--warm-up", 0, "--settle", 0.05, "--quick", "--time", 0.2, "-l", 20, "-f", "good.yaml", "--esp", "t",
+            "--case", "a,esp=good.yaml", "--case", "b,esp=bad.yaml")
+    report.check("sweep: a file that is invalid is said before anything is sent", [] if r.code == 3 and not r.doc and not r.port else r.say())
     short = ["trial", *RING, "--warm-up", 0, "--settle", 0.05, "--time", 0.2, "--rate", 1]
     os.mkfifo(os.path.join(folder, "pipe"))
     reader = subprocess.Popen(["cat", "pipe"], cwd=folder, stdout=subprocess.PIPE, text=True)
