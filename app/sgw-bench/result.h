@@ -110,7 +110,7 @@ int calibration_write(const struct result *r, const char *path, struct err *err)
 /**
  * Judge a figure: fills limit_mbps, headroom, inconclusive, bound, remark. Within 10 % of
  * the limit the result is the reference's, not the device's. A size between two that are
- * known is interpolated in packets a second; outside of them nothing is said.
+ * known is interpolated in seconds a packet; outside of them nothing is said.
  * @param c  NULL: only wire and generator are judged
  */
 void figure_judge(struct figure *f, const struct calibration *c, double link_mbps,

@@ -147,6 +147,11 @@ near_the_reference(void **state)
 	f = figure_at(542, 784);
 	figure_judge(&f, c, 1000, false);
 	assert_true(f.inconclusive);
+	// At the wire it is the wire, whatever the reference does.
+	f = figure_at(542, 870);
+	figure_judge(&f, c, 1000, false);
+	assert_int_equal(f.bound, BOUND_WIRE);
+	assert_false(f.inconclusive);
 	// Of another direction, family or algorithm nothing is known.
 	f = figure_at(542, 843);
 	f.family = 6;
@@ -161,14 +166,15 @@ between_sizes(void **state)
 	struct calibration *c;
 	struct err err = {0};
 	struct figure f;
-	const char *path = write_file(FILE_OF(LIMIT("100", "900000") ", " LIMIT("1500", "80000")));
+	// A gigabit: 84 and 1538 bytes on the wire with frames of 60 and 1514.
+	const char *path = write_file(FILE_OF(LIMIT("60", "1488095.24") ", " LIMIT("1514", "81274.38")));
 
 	assert_int_equal(calibration_load(path, &c, &err), 0);
-	// Half way: 490000 packets of 800 bytes a second.
-	f = figure_at(800, 1);
+	// In between it is the wire's again: 957.6 Mb/s at 542 bytes.
+	f = figure_at(542, 1);
 	figure_judge(&f, c, 1000, false);
-	assert_true(fabs(f.limit_mbps - 490000.0 * 800 * 8 / 1e6) < 0.01);
-	for (double frame = 90; frame < 1600; frame += 1420) {
+	assert_true(fabs(f.limit_mbps - 957.6) < 0.05);
+	for (double frame = 50; frame < 1600; frame += 1500) {
 		f = figure_at(frame, 1);
 		figure_judge(&f, c, 1000, false);
 		assert_true(f.headroom == 0);
