@@ -285,7 +285,11 @@ set_stream(struct engine *e, struct engine_case *c, unsigned int i, bool reverse
 		e->senders[i].tunnels = e->tunnels[i];
 		e->senders[i].seal = gateway_worker(e->gateway, 0);
 	} else if (carries_esp(e, to)) {
-		gateway_encap_in(e->gateway, &c->encap);
+		struct shape back;
+
+		if (shape_fill(&back, e->args, c->family, c->mix, !reverse, err) != 0)
+			return -1;
+		gateway_encap_in(e->gateway, &back, &c->encap);
 		r->open = gateway_worker(e->gateway, 1);
 	}
 	return 0;

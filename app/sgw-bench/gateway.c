@@ -263,14 +263,19 @@ gateway_flows(struct gateway *g, const struct shape *s, uint16_t mtu, const stru
 }
 
 void
-gateway_encap_in(const struct gateway *g, struct encap *encap)
+gateway_encap_in(struct gateway *g, const struct shape *back, struct encap *encap)
 {
+	const struct tunnel *t = decide_flow(workers[0], back, 0);
+
 	*encap = (struct encap){0};
-	for (uint32_t i = 0; i < g->n_sas; i++)
-		if (g->sas[i]->inbound) {
+	for (uint32_t i = 0; i < g->n_sas; i++) {
+		bool of_flow = t != NULL && g->sas[i]->tunnel == t;
+
+		if (g->sas[i]->inbound && (of_flow || encap->cipher == ALG_NONE))
 			fill_encap(g->sas[i], encap);
+		if (g->sas[i]->inbound && of_flow)
 			return;
-		}
+	}
 }
 
 // ---------------------------------------------------------------- bursts

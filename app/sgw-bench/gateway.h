@@ -49,8 +49,12 @@ struct worker *gateway_worker(struct gateway *g, unsigned int i);
 int gateway_flows(struct gateway *g, const struct shape *s, uint16_t mtu,
 		  const struct tunnel **tunnels, struct encap *encap, struct err *err);
 
-/** The same for flows that arrive: by the first inbound SA with a policy or route for it. */
-void gateway_encap_in(const struct gateway *g, struct encap *encap);
+/**
+ * What flows that arrive are carried by: the inbound SA of the tunnel that an answer to the first
+ * one would go into; where there is none, the first inbound SA.
+ * @param back  the shape of the answers
+ */
+void gateway_encap_in(struct gateway *g, const struct shape *back, struct encap *encap);
 
 /**
  * Seal a burst: mbufs stand at the inner IP header. What is refused is freed.

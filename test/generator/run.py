@@ -417,6 +417,16 @@ def test_ceilings(report, folder):
         r = Run(folder, "trial", *ports, "--esp", "t", "--rate", 1, "--time", 0.2, *args)
         bad = [] if abs(r.figure().get("ceiling_mbps", 0) - 10 * 542 / length) < 0.01 else [f"{r.figure()}", *r.say()]
         report.check(f"ceiling of 10 Mb/s, {' '.join(map(str, args)) or 'no tag'}: of {length} bytes a frame", bad)
+    sas = [world.in_sa(0x1002, "aes-cbc", auth="hmac-sha1-96"), world.out_sa(0x2002, "aes-cbc", auth="hmac-sha1-96"), out, back]
+    sas[0].src, sas[0].dst = sas[1].dst, sas[1].src = "192.0.2.9", "192.0.2.1"
+    sgw.write_config(folder, PLAYED.replace("spd:", """spd:
+  - { dir: out, src: 198.18.5.0/24, dst: 198.19.5.0/24, action: protect, tunnel: 192.0.2.1-192.0.2.9, priority: 1 }
+  - { dir: in, src: 198.19.5.0/24, dst: 198.18.5.0/24, action: protect, tunnel: 192.0.2.9-192.0.2.1, priority: 1 }""")
+                     .replace("SAS", ", ".join(x.to_config() for x in sas)), "two.yaml")
+    for net, algorithm in ((5, "aes-cbc+hmac-sha1-96 v4"), (6, "aes-gcm-16 v4")):
+        r = Run(folder, "trial", *["two.yaml" if x == "played.yaml" else x for x in ports], "--esp", "r", "--rate", 1, "--time", 0.2,
+                "--src", f"198.19.{net}.1", "--dst", f"198.18.{net}.1")
+        report.check(f"of two tunnels the one of what arrives: {algorithm}", [] if r.figure().get("algorithm") == algorithm else r.say())
     r = Run(folder, "recovery", *ports, "--esp", "r", "--rate", 8.7, "--quick", "--direction", "both", "--src", "198.19.0.1", "--dst", "198.18.0.1")
     load = r.figure()["trials"][0]["load_mbps"] if r.figure()["trials"] else 0
     report.check("both ways, one of them ESP: the line rate is that of ESP", [] if abs(load - 10 * 542 / 622) < 0.01 else [f"{load}", *r.say()])
