@@ -201,10 +201,10 @@ name_algorithm(const struct run *r, char *text, size_t size)
 	if (!r->kase.has_encap)
 		snprintf(text, size, "clear");
 	else
-		snprintf(text, size, "%s%s%s%s v%u", alg_get(e->cipher)->name,
+		snprintf(text, size, "%s%s%s%s%s v%u", alg_get(e->cipher)->name,
 			 e->auth != ALG_NONE ? "+" : "",
-			 e->auth != ALG_NONE ? alg_get(e->auth)->name : "", e->natt ? " natt" : "",
-			 e->family);
+			 e->auth != ALG_NONE ? alg_get(e->auth)->name : "",
+			 e->transport ? " transport" : "", e->natt ? " natt" : "", e->family);
 }
 
 struct figure

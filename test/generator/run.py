@@ -427,6 +427,9 @@ def test_ceilings(report, folder):
         r = Run(folder, "trial", *["two.yaml" if x == "played.yaml" else x for x in ports], "--esp", "r", "--rate", 1, "--time", 0.2,
                 "--src", f"198.19.{net}.1", "--dst", f"198.18.{net}.1")
         report.check(f"of two tunnels the one of what arrives: {algorithm}", [] if r.figure().get("algorithm") == algorithm else r.say())
+    r = Run(folder, "trial", *RING, "--encap", "aes-gcm-16 transport natt", "--rate", 1, "--time", 0.2, "--warm-up", 0, "--settle", 0)
+    report.check("transport mode is another algorithm than tunnel mode",
+                 [] if r.figure().get("algorithm") == "aes-gcm-16 transport natt v4" else [f"{r.figure()}", *r.say()])
     r = Run(folder, "recovery", *ports, "--esp", "r", "--rate", 8.7, "--quick", "--direction", "both", "--src", "198.19.0.1", "--dst", "198.18.0.1")
     load = r.figure()["trials"][0]["load_mbps"] if r.figure()["trials"] else 0
     report.check("both ways, one of them ESP: the line rate is that of ESP", [] if abs(load - 10 * 542 / 622) < 0.01 else [f"{load}", *r.say()])
