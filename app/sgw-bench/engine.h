@@ -50,6 +50,10 @@ const char *engine_port(const struct engine *e, unsigned int i, char driver[32],
 void engine_trial(struct engine *e, double pps, double seconds, struct trial *out,
 		  void (*progress)(void *arg, double elapsed), void *arg);
 
+/** For progress() that takes longer than a second or two, in between: sequence numbers are
+ *  reserved ahead. */
+void engine_tick(struct engine *e);
+
 /** What a trial has sent and received up to now, all streams; for progress(). */
 void engine_peek(const struct engine *e, uint64_t *sent, uint64_t *received);
 

@@ -51,12 +51,18 @@ all_received(const struct engine *e)
 	return true;
 }
 
+void
+engine_tick(struct engine *e)
+{
+	if (e->gateway != NULL)
+		gateway_tick(e->gateway);
+}
+
 static void
 wait_step(struct engine *e, bool *link)
 {
 	usleep(STEP_US);
-	if (e->gateway != NULL)
-		gateway_tick(e->gateway);
+	engine_tick(e);
 	*link = *link && engine_links_up(e);
 }
 

@@ -103,7 +103,12 @@ result_watts_now(struct result *r, bool loaded)
 {
 	if (r->watts != NULL)
 		*(loaded ? &r->watts_loaded : &r->watts_idle) = meter_read(r->watts);
-	if (r->dut_cpu != NULL && loaded)
+}
+
+void
+result_dut_cpu_now(struct result *r)
+{
+	if (r->dut_cpu != NULL)
 		r->dut_cpu_loaded = meter_read(r->dut_cpu);
 }
 

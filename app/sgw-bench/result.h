@@ -79,6 +79,8 @@ int result_watts(struct result *r, const char *source, struct err *err);
 void result_watts_now(struct result *r, bool loaded);
 /** A number that a command prints about the device under test's CPU, per cent; NULL: none. */
 int result_dut_cpu(struct result *r, const char *source, struct err *err);
+/** Read it now, while traffic runs. */
+void result_dut_cpu_now(struct result *r);
 
 /** Add a trial; what is needed of it is copied. */
 void result_trial(struct result *r, const struct point *p);

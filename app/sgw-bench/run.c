@@ -105,8 +105,11 @@ run_meters(struct run *r, double elapsed)
 		return;
 	r->metered = true;
 	// A trial that is shorter is over before the command has begun.
-	if (r->expected >= METER_LEAST_S)
-		result_watts_now(r->result, true);
+	if (r->expected < METER_LEAST_S)
+		return;
+	result_watts_now(r->result, true);
+	engine_tick(r->engine); // two of them might not be
+	result_dut_cpu_now(r->result);
 }
 
 static void
