@@ -164,10 +164,7 @@ enum try_end
 run_soak(struct run *r)
 {
 	struct soak s = {.r = r, .next = r->args->interval};
-	struct point p = {.mode = "soak",
-			  .figure = result_next(r->result),
-			  .s = r->args->seconds,
-			  .trial = &r->trial};
+	struct point p = {.mode = "soak", .figure = result_next(r->result), .trial = &r->trial};
 	enum try_end end;
 
 	r->mode = "soak";
@@ -177,6 +174,7 @@ run_soak(struct run *r)
 	p.load_mbps = mbps_of(r, r->trial.pps);
 	p.rate_mbps = mbps_of(r, rate_of(&r->trial));
 	p.loss = loss_of(&r->trial);
+	p.s = r->trial.s;
 	result_trial(r->result, &p);
 	r->n_trials = 1;
 	end = r->trial.why == TRIAL_GOOD    ? TRY_GOOD :

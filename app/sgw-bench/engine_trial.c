@@ -88,12 +88,18 @@ run_trial(struct engine *e, struct trial *t, void (*progress)(void *, double), v
 	for (unsigned int i = 0; i < e->n_streams; i++)
 		atomic_store_explicit(&e->senders[i].running, true, memory_order_release);
 	while (!all_sent(e)) {
+		double elapsed;
+
 		wait_step(e, &link);
-		if (engine_stopping)
+		elapsed = (double)(rte_rdtsc() - start) / (double)hz;
+		if (engine_stopping && t->why != TRIAL_STOPPED) {
+			t->why = TRIAL_STOPPED;
+			t->s = fmin(t->s, elapsed); // rates are of the time that there was
 			for (unsigned int i = 0; i < e->n_streams; i++)
 				e->senders[i].deadline = 0;
+		}
 		if (progress != NULL)
-			progress(arg, (double)(rte_rdtsc() - start) / (double)hz);
+			progress(arg, elapsed);
 	}
 	for (double s = 0; s < e->args->settle && !engine_stopping && !all_received(e);
 	     s += STEP_US / 1e6)
@@ -250,5 +256,8 @@ engine_trial(struct engine *e, double pps, double seconds, struct trial *out,
 		snprintf(out->remark, sizeof(out->remark),
 			 "a link went down in the trial; look at the cable and "
 			 "the device");
+	if (out->why == TRIAL_STOPPED)
+		snprintf(out->remark, sizeof(out->remark), "stopped by a signal after %.1f s",
+			 out->s);
 	remark_icmp(e, out);
 }

@@ -60,7 +60,7 @@ struct stream_result {
 
 struct trial {
 	double pps;          // asked for, a stream
-	double s;            // asked for
+	double s;            // asked for, or until it was stopped
 	enum trial_void why; //
 	char remark[128];    // what is wrong and what would help, when void
 	uint32_t n_streams;

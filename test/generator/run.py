@@ -9,6 +9,7 @@ import collections
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -301,6 +302,20 @@ def test_kept(report, folder):
     r = Run(folder, *short, "--name", b"gr\xfcn")
     got = (r.figure().get("name"), r.doc["command"][r.doc["command"].index("--name") + 1] if r.doc else None)
     report.check("a name that is not UTF-8 is in the record", [] if got == ("gr?n", "gr?n") else [f"{got}", *r.say()])
+
+
+def test_stopped(report, folder):
+    """A soak that is stopped: its rate is that of the time that it had."""
+    path = os.path.join(folder, "result.json")
+    p = subprocess.Popen([program(("test", "generator", "sgw-bench-fault")), *sgw.eal(mem=300, workers=2), "--", "soak", *RING, "--rate", "10",
+                          "--time", "60", "--interval", "1", "--warm-up", "0", "--json", path], cwd=folder, stdout=subprocess.PIPE, text=True)
+    first = p.stdout.readline()
+    p.send_signal(signal.SIGINT)
+    out = p.communicate(timeout=30)[0]
+    f = json.load(open(path))["figures"][0] if os.path.exists(path) else {}
+    bad = [] if p.returncode == 6 and 8 < f.get("mbps", 0) < 12 and f["inconclusive"] and "stopped by a signal after 1." in f["remark"] else [
+        f"exit code {p.returncode}", first, *out.splitlines()]
+    report.check("a soak that is stopped has the rate of its own time, and says so", bad)
 
 
 def test_watts(report, folder):
