@@ -88,6 +88,7 @@ start_lanes(struct engine *e, struct err *err)
 	if (!e->one_port)
 		e->lanes[next++ % e->n_lanes].receiver[1 - to] = &e->receivers[1 - to];
 	next = 0;
+	e->lanes_up = true; // those that run when one does not are waited for
 	RTE_LCORE_FOREACH_WORKER(lcore) {
 		if (next == e->n_lanes)
 			break;
@@ -95,7 +96,6 @@ start_lanes(struct engine *e, struct err *err)
 		if (rte_eal_remote_launch(lane_loop, &e->lanes[next++], lcore) != 0)
 			return err_set(err, EXIT_BUG, -EBUSY, "lcore %u: does not start", lcore);
 	}
-	e->lanes_up = true;
 	return 0;
 }
 
