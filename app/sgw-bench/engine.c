@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine_int.h"
 
+#include "clock.h"
 #include "eal.h"
 #include "gateway.h"
 #include "pkt.h"
@@ -183,6 +184,7 @@ engine_start(const struct args *a, struct err *err)
 		return NULL;
 	}
 	e->args = a;
+	clock_begin();
 	// What can be wrong in a file is said before anything is touched.
 	if (a->esp_file != NULL) {
 		e->gateway = gateway_load(a->esp_file, err);
@@ -207,6 +209,7 @@ engine_start(const struct args *a, struct err *err)
 			  e->pool, err) != 0)
 		goto fail;
 	e->key = rte_rand();
+	clock_end();
 	return e;
 fail:
 	engine_stop(e);

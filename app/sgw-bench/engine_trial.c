@@ -2,6 +2,7 @@
 // One trial: begin, watch, collect, judge.
 #include "engine_int.h"
 
+#include "clock.h"
 #include "gateway.h"
 
 #include <rte_cycles.h>
@@ -82,7 +83,7 @@ wait_rounds(struct engine *e)
 static void
 run_trial(struct engine *e, struct trial *t, void (*progress)(void *, double), void *arg)
 {
-	uint64_t hz = rte_get_tsc_hz(), start = rte_rdtsc();
+	uint64_t start = rte_rdtsc();
 	bool link = engine_links_up(e);
 
 	for (unsigned int i = 0; i < e->n_streams; i++)
@@ -91,7 +92,7 @@ run_trial(struct engine *e, struct trial *t, void (*progress)(void *, double), v
 		double elapsed;
 
 		wait_step(e, &link);
-		elapsed = (double)(rte_rdtsc() - start) / (double)hz;
+		elapsed = (double)(rte_rdtsc() - start) / clock_hz();
 		if (engine_stopping && t->why != TRIAL_STOPPED) {
 			t->why = TRIAL_STOPPED;
 			t->s = fmin(t->s, elapsed); // rates are of the time that there was
@@ -122,7 +123,7 @@ collect_stream(struct engine *e, unsigned int i, uint64_t missed_before, struct 
 	out->sent = s->sent;
 	out->sent_bytes = s->sent_bytes;
 	out->refused = s->refused;
-	out->sending = (double)(s->last - s->start) / (double)rte_get_tsc_hz();
+	out->sending = (double)(s->last - s->start) / clock_hz();
 	// Without signatures, so much is sure: no more came than was sent.
 	if (out->received > s->sent) {
 		out->duplicated += out->received - s->sent;
@@ -213,7 +214,7 @@ void
 engine_slow_down(struct engine *e, double pps)
 {
 	for (unsigned int i = 0; i < e->n_streams; i++)
-		atomic_store(&e->senders[i].slower, pps / (double)rte_get_tsc_hz());
+		atomic_store(&e->senders[i].slower, pps / clock_hz());
 }
 
 void

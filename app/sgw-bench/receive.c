@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "receive.h"
 
+#include "clock.h"
 #include "gateway.h"
 
 #include <rte_cycles.h>
@@ -17,7 +18,7 @@ receiver_begin(struct receiver *r, uint64_t key)
 {
 	memmove(r->keys + 1, r->keys, sizeof(r->keys) - sizeof(r->keys[0]));
 	r->keys[0] = key;
-	r->ns_per_tick = 1e9 * (1 << TIME_SHIFT) / (double)rte_get_tsc_hz();
+	r->ns_per_tick = 1e9 * (1 << TIME_SHIFT) / clock_hz();
 	memset(&r->out, 0, sizeof(r->out));
 	if (r->shape != NULL)
 		account_reset(&r->account);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "send.h"
 
+#include "clock.h"
 #include "gateway.h"
 
 #include <rte_cycles.h>
@@ -11,7 +12,7 @@
 void
 sender_begin(struct sender *s, double pps, double seconds, double lag_s, uint64_t key)
 {
-	double hz = (double)rte_get_tsc_hz();
+	double hz = clock_hz();
 
 	s->key = key;
 	s->per_tick = pps / hz;

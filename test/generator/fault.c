@@ -11,7 +11,8 @@
 //
 // swap=N:D moves every Nth frame behind the D that follow; corrupt flips a bit that many bytes
 // behind the start of the IP header, and mends no checksum. The account is printed at the end:
-// `port: seen A lost B …`. Never installed.
+// `port: seen A lost B … span S`, the last being seconds from the first frame to the last.
+// Never installed.
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define L2_LEN 14
 #define HELD_MAX 64
@@ -40,9 +42,10 @@ static struct {
 	uint64_t seen, lost, duplicated, swapped, corrupted, foreign;
 } did;
 
-static uint64_t started;      // TSC
-static struct rte_mbuf *held; // being overtaken
-static uint64_t held_for;     // frames that must still pass it
+static uint64_t started;                      // TSC
+static struct timespec first_seen, last_seen; // by the kernel's clock, not by the TSC
+static struct rte_mbuf *held;                 // being overtaken
+static uint64_t held_for;                     // frames that must still pass it
 
 static void
 read_wants(void)
@@ -133,6 +136,7 @@ harm(struct rte_mbuf *m, struct rte_mbuf **out)
 	uint16_t n = 0;
 
 	did.seen++;
+	clock_gettime(CLOCK_MONOTONIC, did.seen == 1 ? &first_seen : &last_seen);
 	if (is_lost()) {
 		did.lost++;
 		rte_pktmbuf_free(m);
@@ -202,8 +206,11 @@ print_account(void)
 	if (held != NULL)
 		did.lost++; // nothing came behind it any more
 	fprintf(stderr,
-		"port: seen %lu lost %lu duplicated %lu swapped %lu corrupted %lu foreign %lu\n",
-		did.seen, did.lost, did.duplicated, did.swapped, did.corrupted, did.foreign);
+		"port: seen %lu lost %lu duplicated %lu swapped %lu corrupted %lu foreign %lu "
+		"span %.9f\n",
+		did.seen, did.lost, did.duplicated, did.swapped, did.corrupted, did.foreign,
+		(double)(last_seen.tv_sec - first_seen.tv_sec) +
+			(double)(last_seen.tv_nsec - first_seen.tv_nsec) / 1e9);
 }
 
 WRAP(int, rte_eth_dev_start, uint16_t port)

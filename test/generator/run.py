@@ -153,7 +153,8 @@ def test_many_flows(report, folder):
 
 
 def test_rate(report, folder):
-    """What was sent, over the time that was asked for, is the rate within 0.1 %."""
+    """What was sent, over the time that was asked for, is the rate within 0.1 %; and what the port
+    sees by the kernel's clock, from the first frame to the last."""
     for rate in (1, 10, 100, 500, 1000):
         r = good_trial(folder, "--rate", rate)
         sent, want = r.last()["sent"], rate * 1e6 / 8 / 542 * 0.4
@@ -161,6 +162,13 @@ def test_rate(report, folder):
         if abs(sent - want) > 0.001 * want + 1:
             bad.append(f"sent {sent}, {want:.0f} expected")
         report.check(f"{rate} Mb/s are sent as such", bad)
+
+    def by_clock():
+        r = undisturbed(folder, "trial", *RING, "--warm-up", 0, "--settle", 0.1, "--time", 2, "--rate", 100)
+        m = re.search(r" span ([\d.]+)", r.err)
+        got, want = (r.port["seen"] - 1) / float(m[1]) if m and float(m[1]) else 0, 100e6 / 8 / 542
+        return [] if abs(got / want - 1) <= 0.001 else [f"{got:.1f} packets a second, {want:.1f} expected", *r.say()]
+    thrice(report, "100 Mb/s by the kernel's clock", by_clock)
 
 
 def test_lcores(report, folder):
