@@ -187,8 +187,8 @@ run_set(struct run *r, uint8_t family, enum direction d, const struct size_mix *
 		return -1;
 	if (pps == 0)
 		pps = ceiling_of(r, false);
-	if (a->warm_up >
-	    0) // neighbours are learned, caches filled; what comes of it does not count
+	// Neighbours are learned, caches filled; what comes of it does not count.
+	if (a->warm_up > 0)
 		engine_trial(r->engine, fmax(pps * WARM_UP_PART, 10 / a->warm_up), a->warm_up,
 			     &r->trial, NULL, NULL);
 	return 0;
